@@ -1,0 +1,1 @@
+"""The Hindsight API as pure values."""

@@ -1,0 +1,109 @@
+"""A call as a value: what is sent, whether it may be sent again, and how its reply is read.
+
+This module owns `Call` and the encoding of paths, queries and bodies. It knows no network, clock or setting: the
+client sends calls, this floor only describes them.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from urllib.parse import quote
+
+from bankclient.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Call", "Repeat", "TimeLimit", "clean_text", "encode_json", "segment"]
+
+T = TypeVar("T")
+TimeLimit = Literal["request", "recall", "retain", "reflect"]
+"""Which of the four `HINDSIGHT_*_TIMEOUT_MS` settings bounds a call."""
+
+
+class Repeat(enum.Enum):
+    """Whether the same bytes may be sent twice."""
+
+    READ = "read"
+    """Changes nothing: may be repeated, once even after a 500."""
+    IDENTIFIED = "identified"
+    """A write that the server recognises (operation id), or that ends the same when done twice."""
+    NEVER = "never"
+    """A write without identity: a second copy could be stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request to the Hindsight API.
+
+    `path` is already percent-encoded and relative to the server's base URL; `parse` reads the bytes of a 2xx reply and
+    raises `ValueError` on one that breaks the contract; `empty` makes the marked answer of a degraded client.
+    """
+
+    operation: str
+    method: str
+    path: str
+    parse: Callable[[bytes], T]
+    empty: Callable[[], T]
+    query: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = field(default=None, repr=False)
+    repeat: Repeat = Repeat.NEVER
+    time_limit: TimeLimit = "request"
+    bank: str | None = None
+    accept: frozenset[int] = frozenset()
+    """Statuses beside 2xx whose body `parse` reads too (`/health` answers 503 in its own shape)."""
+
+
+def segment(value: str, what: str) -> str:
+    """Return `value` as one escaped path segment.
+
+    Dots are escaped where the whole segment is dots, so that a bank `..` cannot climb to another endpoint: clients and
+    gateways normalise plain dot segments away. Raises `InvalidInput` for an empty one or one that cannot be UTF-8.
+    """
+    if not value:
+        raise InvalidInput(f"{what} is empty")
+    try:
+        escaped = quote(value, safe="")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{what} holds a lone surrogate, which is not text") from error
+    return escaped.replace(".", "%2E") if value in {".", ".."} else escaped
+
+
+def clean_text(text: str) -> str:
+    """Return `text` as the server can store it: no NUL (it strips them), lone surrogates as U+FFFD (case B42)."""
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # A pair that was split into two escapes is one letter again; what stays alone is replaced.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def encode_json(value: Mapping[str, Any]) -> bytes:
+    """Return `value` as compact UTF-8 JSON, strings cleaned as `clean_text` does.
+
+    Raises `InvalidInput` for NaN and infinities: on those the server answers a bare 500 and drops the connection.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(_cleaned(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError as error:
+        raise InvalidInput("a number in the request is NaN or infinite, which JSON cannot carry") from error
+    except TypeError as error:
+        raise InvalidInput(f"the request holds something that JSON cannot carry: {error}") from error
+
+
+def _cleaned(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(str(key)): _cleaned(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, (list, tuple)):
+        return [_cleaned(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
