@@ -53,6 +53,7 @@ class Call(Generic[T]):
     repeat: Repeat = Repeat.NEVER
     time_limit: TimeLimit = "request"
     bank: str | None = None
+    content_type: str = "application/json"
     accept: frozenset[int] = frozenset()
     """Statuses beside 2xx whose body `parse` reads too (`/health` answers 503 in its own shape)."""
 
