@@ -1,0 +1,37 @@
+"""The server's rule for bank names, in one place.
+
+Settings and scope both check names before anything is sent. This module knows the rule and nothing else: no setting,
+no project, no error class.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["BANK_NAME_MAX_BYTES", "bank_name_problem"]
+
+BANK_NAME_MAX_BYTES = 192
+"""The longest bank name that the server creates, in bytes of UTF-8."""
+
+
+def bank_name_problem(name: str) -> str | None:
+    """Return what is wrong with `name` as a bank's name together with the mend, or `None` if the server takes it.
+
+    The server answers 400 to an empty or too long name, a control character (Unicode category Cc) and a leading `_`,
+    and 404 to any `/`, escaped or not.
+    """
+    if not name:
+        return "a bank name cannot be empty"
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        return "a bank name must be valid text; write it in UTF-8"
+    if size > BANK_NAME_MAX_BYTES:
+        return f"a bank name has at most {BANK_NAME_MAX_BYTES} bytes of UTF-8, this one has {size}; shorten it"
+    if any(unicodedata.category(letter) == "Cc" for letter in name):
+        return "a bank name holds no control characters; leave them out"
+    if name.startswith("_"):
+        return "a bank name cannot begin with '_', which the server keeps for itself; choose another first letter"
+    if "/" in name:
+        return "a bank name holds no '/'; write '-' or '.' in its place"
+    return None
