@@ -1,1 +1,3 @@
 """bankclient."""
+
+__version__ = "0.1.0"

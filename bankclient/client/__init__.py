@@ -1,0 +1,1 @@
+"""Talking to a server: the only floor that knows the network."""

@@ -1,0 +1,438 @@
+"""The one seam to the network: a request goes out as a value, a response comes back as one, or nobody answers.
+
+This module is the only one that knows httpx. It bounds every exchange by the wall clock and every body by a size, and
+translates the library's exceptions at one place; programming errors pass. It knows no bank, retry or setting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import time
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol, TypedDict
+
+import httpcore
+import httpx
+
+from bankclient import __version__
+from bankclient.client.environment import certificates, proxy_for
+from bankclient.client.network import AsyncBackend, SyncBackend, deadline_in
+from bankclient.errors import ConnectFailed, ConnectionLost, TimedOut, Unavailable
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+
+__all__ = [
+    "AsyncHttpTransport",
+    "AsyncStreamedResponse",
+    "AsyncTransport",
+    "HttpTransport",
+    "NoAnswer",
+    "Request",
+    "Response",
+    "Route",
+    "StreamedResponse",
+    "Transport",
+    "UnreadableReply",
+]
+
+CONNECT_LIMIT: Final = 2.0
+"""Seconds that making a connection may take, of the time that the whole call has."""
+IDLE_LIMIT: Final = 20.0
+"""Seconds an unused connection is kept: the server closes after exactly 30, and a request must not meet that."""
+_CLOCK_GRAIN: Final = 0.05
+MAX_REPLY_BYTES: Final = 64 * 1024 * 1024
+USER_AGENT: Final = f"bankclient/{__version__} python/{platform.python_version()} httpx/{httpx.__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent: `url` is absolute and encoded; headers hold what is particular to this request."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer; header names are lower case, the body is decompressed."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+class NoAnswer(Exception):
+    """Nobody answered; `kind` is the error that a caller gets to see, `reason` a phrase that is never empty."""
+
+    def __init__(self, kind: type[Unavailable], reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
+class UnreadableReply(Exception):
+    """A reply came and its body cannot be taken: too large, or broken compression."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class StreamedResponse(Protocol):
+    """An answer whose body is read piece by piece."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        """Yield the body, decompressed; raises `NoAnswer` where it breaks off."""
+        ...
+
+
+class AsyncStreamedResponse(Protocol):
+    """As `StreamedResponse`, for async code."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def iter_bytes(self) -> AsyncIterator[bytes]:
+        """Yield the body, decompressed; raises `NoAnswer` where it breaks off."""
+        ...
+
+
+class Transport(Protocol):
+    """How a sync client reaches its server."""
+
+    def send(self, request: Request, limit: float) -> Response:
+        """Return the whole answer within `limit` seconds; raise `NoAnswer` or `UnreadableReply`."""
+        ...
+
+    def stream(self, request: Request, limit: float) -> AbstractContextManager[StreamedResponse]:
+        """Return the answer once its headers are here within `limit` seconds; each piece may take as long again."""
+        ...
+
+    def close(self) -> None:
+        """Close every connection; a later `send` opens new ones."""
+        ...
+
+
+class AsyncTransport(Protocol):
+    """How an async client reaches its server."""
+
+    async def send(self, request: Request, limit: float) -> Response:
+        """Return the whole answer within `limit` seconds; raise `NoAnswer` or `UnreadableReply`."""
+        ...
+
+    def stream(self, request: Request, limit: float) -> AbstractAsyncContextManager[AsyncStreamedResponse]:
+        """Return the answer once its headers are here within `limit` seconds; each piece may take as long again."""
+        ...
+
+    async def close(self) -> None:
+        """Close every connection of the running event loop; a later `send` opens new ones."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way to a server, decided once from its URL and the environment; `warnings` says what could not be used."""
+
+    proxy: str | None = field(default=None, repr=False)  # it may hold a password
+    tls: ssl.SSLContext | None = None
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def to(cls, url: str, environ: Mapping[str, str] | None = None) -> Route:
+        """Return the route to `url`; certificates are read only where TLS is spoken."""
+        variables = os.environ if environ is None else environ
+        proxy, warnings = proxy_for(url, variables)
+        tls = None
+        if url.startswith("https:") or (proxy is not None and proxy.startswith("https:")):
+            tls, more = certificates(variables)
+            warnings += more
+        return cls(proxy, tls, tuple(warnings))
+
+
+class _Pool(httpx.BaseTransport):
+    """httpcore's pool under httpx, so that the pool can have our backend: httpx itself offers no way to hand one in."""
+
+    def __init__(self, route: Route) -> None:
+        tls, backend = route.tls, SyncBackend()
+        if route.proxy is None:
+            self._pool = httpcore.ConnectionPool(tls, network_backend=backend, **_LIMITS)
+        elif route.proxy.startswith("socks"):
+            self._pool = httpcore.SOCKSProxy(*_proxy(route.proxy), tls, network_backend=backend, **_LIMITS)
+        else:
+            url, auth = _proxy(route.proxy)
+            self._pool = httpcore.HTTPProxy(url, auth, ssl_context=tls, network_backend=backend, **_LIMITS)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self._pool.handle_request(_to_httpcore(request))
+        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer))
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class _AsyncPool(httpx.AsyncBaseTransport):
+    """As `_Pool`, for async code."""
+
+    def __init__(self, route: Route) -> None:
+        tls, backend = route.tls, AsyncBackend()
+        if route.proxy is None:
+            self._pool = httpcore.AsyncConnectionPool(tls, network_backend=backend, **_LIMITS)
+        elif route.proxy.startswith("socks"):
+            self._pool = httpcore.AsyncSOCKSProxy(*_proxy(route.proxy), tls, network_backend=backend, **_LIMITS)
+        else:
+            url, auth = _proxy(route.proxy)
+            self._pool = httpcore.AsyncHTTPProxy(url, auth, ssl_context=tls, network_backend=backend, **_LIMITS)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._pool.handle_async_request(_to_httpcore(request))
+        return httpx.Response(answer.status, headers=answer.headers, stream=_AsyncBody(answer))
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+class _Limits(TypedDict):
+    max_connections: int
+    max_keepalive_connections: int
+    keepalive_expiry: float
+
+
+_LIMITS: Final[_Limits] = {
+    "max_connections": 100,
+    "max_keepalive_connections": 20,
+    "keepalive_expiry": IDLE_LIMIT,
+}
+
+
+def _proxy(proxy: str) -> tuple[httpcore.URL, tuple[bytes, bytes] | None]:
+    url = httpx.URL(proxy)
+    port = url.port or {"http": 80, "https": 443}.get(url.scheme, 1080)
+    auth = (url.username.encode(), url.password.encode()) if url.userinfo else None
+    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=port, target=b"/"), auth
+
+
+def _to_httpcore(request: httpx.Request) -> httpcore.Request:
+    url = request.url
+    return httpcore.Request(
+        method=request.method,
+        url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=request.headers.raw,
+        content=request.stream,
+        extensions=request.extensions,
+    )
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._answer.iter_stream()
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+class _AsyncBody(httpx.AsyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._answer.aiter_stream():
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+def _build(request: Request, limit: float) -> httpx.Request:
+    timeouts = {"connect": min(CONNECT_LIMIT, limit), "read": None, "write": None, "pool": limit}
+    headers = {"accept": "application/json", "accept-encoding": "gzip", "user-agent": USER_AGENT, **request.headers}
+    return httpx.Request(
+        request.method, request.url, headers=headers, content=request.body, extensions={"timeout": timeouts}
+    )
+
+
+@contextlib.contextmanager
+def _translated(limit: float) -> Generator[None, None, None]:
+    """Turn what the libraries raise for want of an answer into `NoAnswer`; everything else is a programming error."""
+    begin = time.monotonic()
+    try:
+        yield
+    except (httpcore.TimeoutException, TimeoutError) as error:
+        if isinstance(error, httpcore.ConnectTimeout) and time.monotonic() - begin < limit - _CLOCK_GRAIN:
+            raise NoAnswer(ConnectFailed, f"no connection within {CONNECT_LIMIT:.0f} s") from error
+        raise NoAnswer(TimedOut, f"no answer in time ({_name(error)})") from error
+    except (httpcore.ConnectError, httpcore.ProxyError, httpcore.UnsupportedProtocol) as error:
+        raise NoAnswer(ConnectFailed, f"no connection: {_name(error)}") from error
+    except httpcore.RemoteProtocolError as error:
+        raise NoAnswer(ConnectionLost, f"what answers does not speak HTTP to the end: {_name(error)}") from error
+    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+        raise NoAnswer(ConnectionLost, f"the connection broke: {_name(error)}") from error
+
+
+def _name(error: BaseException) -> str:
+    """Return an error as text that is never empty: many of the libraries' errors print as nothing."""
+    text = str(error) or str(error.__cause__ or "")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+class _Collector:
+    """Gathers a body up to the largest reply that is read at all."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._status = response.status_code
+        self._pieces: list[bytes] = []
+        self._size = 0
+        declared = response.headers.get("content-length", "")
+        self._check(int(declared) if declared.isdigit() else 0)
+
+    def add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        self._check(self._size)
+        self._pieces.append(piece)
+
+    def body(self) -> bytes:
+        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+
+    def _check(self, size: int) -> None:
+        if size > MAX_REPLY_BYTES:
+            raise UnreadableReply(self._status, f"the reply is larger than {MAX_REPLY_BYTES // 1048576} MiB")
+
+
+class HttpTransport:
+    """A pool of connections for sync code: safe to share between threads, and made anew in a forked child."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        # By process id: a child must not speak on its parent's sockets, nor close them. No lock, which a fork could
+        # hand over locked: `setdefault` settles a race.
+        self._clients: dict[int, httpx.Client] = {}
+
+    def send(self, request: Request, limit: float) -> Response:
+        with deadline_in(limit), _translated(limit):
+            answer = self._client().send(_build(request, limit), stream=True)
+            try:
+                body = _Collector(answer)
+                for piece in answer.iter_bytes():
+                    body.add(piece)
+            except httpx.DecodingError as error:
+                raise UnreadableReply(answer.status_code, f"its compression is broken ({_name(error)})") from error
+            finally:
+                answer.close()
+            return Response(answer.status_code, answer.headers, body.body())
+
+    @contextlib.contextmanager
+    def stream(self, request: Request, limit: float) -> Generator[StreamedResponse, None, None]:
+        with deadline_in(limit), _translated(limit):
+            answer = self._client().send(_build(request, limit), stream=True)
+        try:
+            yield _Streamed(answer, limit)
+        finally:
+            answer.close()
+
+    def close(self) -> None:
+        client = self._clients.pop(os.getpid(), None)
+        if client is not None:
+            client.close()
+
+    def _client(self) -> httpx.Client:
+        held = self._clients.get(os.getpid())
+        if held is None:
+            made = httpx.Client(transport=_Pool(self._route), trust_env=False)
+            held = self._clients.setdefault(os.getpid(), made)
+        return held
+
+
+class _Streamed:
+    def __init__(self, answer: httpx.Response, limit: float) -> None:
+        self._answer = answer
+        self._limit = limit
+        self.status = answer.status_code
+        self.headers: Mapping[str, str] = answer.headers
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        pieces = self._answer.iter_bytes()
+        while True:
+            with deadline_in(self._limit), _translated(self._limit):
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece
+
+
+class AsyncHttpTransport:
+    """A pool of connections for async code: one for each event loop that uses it, and made anew in a forked child."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, httpx.AsyncClient]]
+        self._clients = weakref.WeakKeyDictionary()
+
+    async def send(self, request: Request, limit: float) -> Response:
+        with _translated(limit):
+            async with asyncio.timeout(limit):
+                answer = await self._client().send(_build(request, limit), stream=True)
+                try:
+                    body = _Collector(answer)
+                    async for piece in answer.aiter_bytes():
+                        body.add(piece)
+                except httpx.DecodingError as error:
+                    raise UnreadableReply(answer.status_code, f"its compression is broken ({_name(error)})") from error
+                finally:
+                    await answer.aclose()
+                return Response(answer.status_code, answer.headers, body.body())
+
+    @contextlib.asynccontextmanager
+    async def stream(self, request: Request, limit: float) -> AsyncGenerator[AsyncStreamedResponse, None]:
+        with _translated(limit):
+            async with asyncio.timeout(limit):
+                answer = await self._client().send(_build(request, limit), stream=True)
+        try:
+            yield _AsyncStreamed(answer, limit)
+        finally:
+            await answer.aclose()
+
+    async def close(self) -> None:
+        _, client = self._clients.pop(asyncio.get_running_loop(), (0, None))
+        if client is not None:
+            await client.aclose()
+
+    def _client(self) -> httpx.AsyncClient:
+        loop, process = asyncio.get_running_loop(), os.getpid()
+        held = self._clients.get(loop)
+        if held is None or held[0] != process:
+            held = process, httpx.AsyncClient(transport=_AsyncPool(self._route), trust_env=False)
+            self._clients[loop] = held
+        return held[1]
+
+
+class _AsyncStreamed:
+    def __init__(self, answer: httpx.Response, limit: float) -> None:
+        self._answer = answer
+        self._limit = limit
+        self.status = answer.status_code
+        self.headers: Mapping[str, str] = answer.headers
+
+    async def iter_bytes(self) -> AsyncIterator[bytes]:
+        pieces = self._answer.aiter_bytes()
+        while True:
+            with _translated(self._limit):
+                async with asyncio.timeout(self._limit):
+                    piece = await anext(pieces, None)
+            if piece is None:
+                return
+            yield piece
