@@ -1,0 +1,137 @@
+"""What every test stands on: its own environment, no network but loopback, a real server for those who ask."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import tempfile
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from hypothesis import settings
+
+from bankclient.testing.hindsight import HindsightServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+# A shared machine stalls now and then; how long an example took says nothing about the code.
+settings.register_profile("bankclient", deadline=None)
+settings.load_profile("bankclient")
+
+_FOREIGN = ("HINDSIGHT_", "GIT_", "XDG_", "SSL_CERT_", "CLAUDE_", "CODEX_")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Async tests run on asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Home and temporary folders inside `tmp_path`; nothing of the person who runs the tests, nor of their proxies."""
+    for name in list(os.environ):
+        if name.startswith(_FOREIGN) or name.upper().endswith("_PROXY"):
+            monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    folders = {
+        "HOME": home,
+        "TMPDIR": tmp_path / "tmp",
+        "XDG_CACHE_HOME": home / ".cache",
+        "XDG_CONFIG_HOME": home / ".config",
+        "XDG_DATA_HOME": home / ".local" / "share",
+        "XDG_RUNTIME_DIR": tmp_path / "run",
+        "XDG_STATE_HOME": home / ".local" / "state",
+    }
+    for name, folder in folders.items():
+        monkeypatch.setenv(name, str(folder))
+    for name in (
+        "HOME",
+        "TMPDIR",
+        "XDG_RUNTIME_DIR",
+    ):  # these exist on a person's machine; the others are made on demand
+        folders[name].mkdir(mode=0o700)
+    monkeypatch.setattr(tempfile, "tempdir", None)  # forget the folder that was found before
+
+
+def _is_ours(host: object) -> bool:
+    """Whether a host, by name or address, is this machine."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if not isinstance(name, str) or name in {"", "localhost"} or name.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+@pytest.fixture(scope="session")
+def _strayed() -> Iterator[list[str]]:
+    """Refuse every connection that would leave this machine, and keep where it was to go."""
+    strayed: list[str] = []
+
+    def guarded(method: str) -> Callable[[socket.socket, Any], Any]:
+        original = getattr(socket.socket, method)
+
+        def connect(self: socket.socket, address: Any) -> Any:  # noqa: ANN401 - as the socket module has it
+            if self.family != socket.AF_UNIX and not _is_ours(address[0]):
+                strayed.append(f"{method} to {address}")
+                raise OSError(f"a test must not connect to {address}: only loopback is allowed")
+            return original(self, address)
+
+        return connect
+
+    resolve = socket.getaddrinfo
+
+    def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the socket module has it
+        if _is_ours(host):
+            return resolve(host, *args, **kwargs)
+        if not str(host).rstrip(".").endswith(".invalid"):  # RFC 6761: such a name never resolves, anywhere
+            strayed.append(f"a look-up of {host}")
+        raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is not looked up in tests (use a name under .invalid)")
+
+    with pytest.MonkeyPatch.context() as patch:
+        for method in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, method, guarded(method))
+        patch.setattr(socket, "getaddrinfo", getaddrinfo)
+        yield strayed
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(_strayed: list[str]) -> Iterator[None]:
+    """Fail the test that tried to leave this machine, also where the code under test took the error for an outage."""
+    yield
+    if _strayed:
+        tried = ", ".join(_strayed)
+        _strayed.clear()
+        pytest.fail(f"the test tried to leave this machine: {tried}")
+
+
+@pytest.fixture(scope="session")
+def real_url() -> Iterator[str]:
+    """Give the base URL of a real Hindsight server in which each item becomes one fact, its text as it is."""
+    url, python = os.environ.get("BANKCLIENT_TEST_URL"), os.environ.get("BANKCLIENT_HINDSIGHT")
+    if url:
+        yield url
+    elif python:
+        with HindsightServer(python) as server:
+            yield server.url
+    else:
+        pytest.fail(
+            "no real Hindsight server: set BANKCLIENT_HINDSIGHT to the Python of an environment with the extra"
+            " `hindsight` (pip install 'bankclient[hindsight]'), or BANKCLIENT_TEST_URL to a running server"
+        )
+
+
+@pytest.fixture
+def bank(real_url: str) -> Iterator[str]:
+    """Give the name of a bank that is nobody else's; it is deleted afterwards."""
+    name = f"test-{uuid.uuid4().hex}"
+    yield name
+    httpx.delete(f"{real_url}/v1/default/banks/{name}", timeout=30.0).raise_for_status()
