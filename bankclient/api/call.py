@@ -17,11 +17,15 @@ from bankclient.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Call", "Repeat", "TimeLimit", "clean_text", "encode_json", "segment"]
+__all__ = ["Call", "Need", "Repeat", "TimeLimit", "clean_text", "encode_json", "segment"]
 
 T = TypeVar("T")
 TimeLimit = Literal["request", "recall", "retain", "reflect"]
 """Which of the four `HINDSIGHT_*_TIMEOUT_MS` settings bounds a call."""
+
+
+Need = Literal["append", "content_blocks", "exact_tags", "min_scores", "operation_ids", "tag_groups"]
+"""What a call rests on that older servers do not know, mostly in silence; `Capabilities.fit` holds a call to it."""
 
 
 class Repeat(enum.Enum):
@@ -46,8 +50,8 @@ class Call(Generic[T]):
     operation: str
     method: str
     path: str
-    parse: Callable[[bytes], T]
-    empty: Callable[[], T]
+    parse: Callable[[bytes], T] = field(repr=False, compare=False)
+    empty: Callable[[], T] = field(repr=False, compare=False)
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = field(default=None, repr=False)
     repeat: Repeat = Repeat.NEVER
@@ -56,6 +60,7 @@ class Call(Generic[T]):
     content_type: str = "application/json"
     accept: frozenset[int] = frozenset()
     """Statuses beside 2xx whose body `parse` reads too (`/health` answers 503 in its own shape)."""
+    needs: frozenset[Need] = frozenset()
 
 
 def segment(value: str, what: str) -> str:
@@ -74,7 +79,7 @@ def segment(value: str, what: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return `text` as the server can store it: no NUL (it strips them), lone surrogates as U+FFFD (case B42)."""
+    """Return `text` as the server can store it: no NUL (it strips them), lone surrogates as U+FFFD."""
     if "\x00" in text:
         text = text.replace("\x00", "")
     try:
@@ -91,20 +96,7 @@ def encode_json(value: Mapping[str, Any]) -> bytes:
     Raises `InvalidInput` for NaN and infinities: on those the server answers a bare 500 and drops the connection.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(_cleaned(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except ValueError as error:
-        raise InvalidInput("a number in the request is NaN or infinite, which JSON cannot carry") from error
-    except TypeError as error:
+        encoded = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (ValueError, TypeError, RecursionError) as error:  # NaN, infinite, too large, circular; no JSON; too deep
         raise InvalidInput(f"the request holds something that JSON cannot carry: {error}") from error
-
-
-def _cleaned(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {clean_text(str(key)): _cleaned(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, (list, tuple)):
-        return [_cleaned(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
+    return clean_text(encoded).encode()

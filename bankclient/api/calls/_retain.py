@@ -1,0 +1,224 @@
+"""Retain: put texts into a bank."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from bankclient.api.call import Call, Repeat, encode_json
+from bankclient.api.calls import _values as values
+from bankclient.api.calls._paths import bank_path
+from bankclient.api.models.base import reader
+from bankclient.api.models.retain import MemoryItem, RetainResult
+from bankclient.api.models.words import UpdateMode
+from bankclient.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+    from uuid import UUID
+
+    from bankclient.api.call import Need
+    from bankclient.api.models.words import ObservationScopes
+
+__all__ = ["retain", "retain_many"]
+
+_READ = reader(RetainResult)
+_FIELDS = frozenset(field.name for field in dataclasses.fields(MemoryItem))
+_update_mode = values.word(UpdateMode)
+_scope_word = values.word(Literal["per_tag", "combined", "all_combinations", "shared"])
+
+
+def retain(
+    bank: str,
+    content: str | Sequence[Mapping[str, Any]],
+    *,
+    document_id: str | None = None,
+    tags: Iterable[str] | str = (),
+    timestamp: datetime | str | None = None,
+    context: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    entities: Iterable[str | Mapping[str, str | None]] | str = (),
+    resolve_entities: bool | None = None,
+    observation_scopes: ObservationScopes | None = None,
+    strategy: str | None = None,
+    update_mode: UpdateMode | None = None,
+    background: bool = False,
+    operation_id: UUID | str | None = None,
+) -> Call[RetainResult]:
+    """Put one text into the bank; the fields are those of `MemoryItem`, the rest is as in `retain_many`."""
+    item = MemoryItem(
+        content,
+        document_id=document_id,
+        tags=tags,
+        timestamp=timestamp,
+        context=context,
+        metadata=metadata,
+        entities=entities,
+        resolve_entities=resolve_entities,
+        observation_scopes=observation_scopes,
+        strategy=strategy,
+        update_mode=update_mode,
+    )
+    return _retain(bank, [_fields_of(item, "")], background=background, operation_id=operation_id)
+
+
+def retain_many(
+    bank: str,
+    items: Iterable[str | MemoryItem | Mapping[str, Any]],
+    *,
+    background: bool = False,
+    operation_id: UUID | str | None = None,
+) -> Call[RetainResult]:
+    """Put texts into the bank, which is created if it is not there.
+
+    Without `background` (the API's `async`) the server answers when the memories are there; with it at once, naming
+    the operation to wait for. `operation_id`, a UUID of the caller's, makes a background retain safe to repeat: the
+    server (from 0.8.6) answers a second one with the first, *whatever it holds*, so an id goes with one content only.
+
+    A retain may be sent twice if it has an operation id, or if each item has a document id of its own that it replaces:
+    the server then ends with the same documents, and keeps the memories of unchanged text. Any other could be stored
+    twice, and is never repeated. Items without a document id share one new document.
+
+    Raises `InvalidInput` for what the server would refuse, store otherwise than meant, or ignore in silence.
+    """
+    if isinstance(items, (str, Mapping)):
+        raise InvalidInput("items is a single one: give a list, or use retain()")
+    bodies = [_fields_of(_item(item, f"items[{number}]"), f"items[{number}].") for number, item in enumerate(items)]
+    return _retain(bank, bodies, background=background, operation_id=operation_id)
+
+
+def _retain(
+    bank: str, items: list[dict[str, Any]], *, background: bool, operation_id: UUID | str | None
+) -> Call[RetainResult]:
+    if not items:
+        raise InvalidInput("items is empty: there is nothing to retain")
+    operation = values.maybe(values.uuid_text, operation_id, "operation_id")
+    if operation is not None and not values.switch(background, "background"):
+        raise InvalidInput("operation_id needs background=True: the server ignores it in a synchronous retain")
+    if operation is not None and len({item.get("strategy") for item in items}) > 1:
+        raise InvalidInput("the items have different strategies, which one operation_id cannot cover: send them apart")
+    documents = [item["document_id"] for item in items if "document_id" in item]
+    twice = len(documents) != len(set(documents))
+    if background and twice:
+        raise InvalidInput("a document_id stands twice in one background retain, which the server refuses: send apart")
+
+    appends = any(item.get("update_mode") == "append" for item in items)
+    by_document = len(documents) == len(items) and not twice and not appends
+    needs: set[Need] = set()
+    if appends:
+        needs.add("append")
+    if any(not isinstance(item["content"], str) for item in items):
+        needs.add("content_blocks")
+    if operation is not None and not by_document:
+        needs.add("operation_ids")
+    body = values.given(items=items, operation_id=operation) | {"async": values.switch(background, "background")}
+    return Call(
+        operation="retain",
+        method="POST",
+        path=bank_path(bank, "memories"),
+        parse=_read_operation if background else _READ,
+        empty=lambda: RetainResult(success=False, bank_id=bank, degraded=True),
+        body=encode_json(body),
+        repeat=Repeat.IDENTIFIED if by_document or operation is not None else Repeat.NEVER,
+        time_limit="retain",
+        bank=bank,
+        needs=frozenset(needs),
+    )
+
+
+def _read_operation(raw: bytes) -> RetainResult:
+    """Read the answer to a background retain, which is one only if it names an operation."""
+    result = _READ(raw)
+    if not result.operation_ids:
+        raise ValueError("not the answer to a background retain: it names no operation")
+    return result
+
+
+def _item(value: object, what: str) -> MemoryItem:
+    if isinstance(value, MemoryItem):
+        return value
+    if isinstance(value, str):
+        return MemoryItem(value)
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{what} is {type(value).__name__}: give a text, a MemoryItem or a mapping of its fields")
+    unknown = set(value) - _FIELDS
+    if unknown or "content" not in value:
+        wrong = f"a field {sorted(map(str, unknown))[0]!r}, which nothing reads" if unknown else "no content"
+        raise InvalidInput(f"{what} has {wrong}: give content and any of {', '.join(sorted(_FIELDS - {'content'}))}")
+    return MemoryItem(**value)
+
+
+def _fields_of(item: MemoryItem, prefix: str) -> dict[str, Any]:
+    """Return an item as the server takes it; `prefix` tells it from the others in a message."""
+
+    def named(field: str) -> str:
+        return prefix + field
+
+    fields = values.given(
+        content=_content(item.content, named("content")),
+        document_id=values.maybe(values.identifier, item.document_id, named("document_id")),
+        tags=values.maybe(values.texts, item.tags, named("tags")) or None,
+        timestamp=values.maybe(_timestamp, item.timestamp, named("timestamp")),
+        context=values.maybe(values.text, item.context, named("context")),
+        metadata=values.maybe(values.metadata, item.metadata, named("metadata")) or None,
+        entities=values.maybe(_entities, item.entities, named("entities")) or None,
+        resolve_entities=values.maybe(values.switch, item.resolve_entities, named("resolve_entities")),
+        observation_scopes=values.maybe(scopes, item.observation_scopes, named("observation_scopes")),
+        strategy=values.maybe(values.identifier, item.strategy, named("strategy")),
+        update_mode=values.maybe(_update_mode, item.update_mode, named("update_mode")),
+    )
+    if fields.get("update_mode") == "append" and "document_id" not in fields:
+        raise InvalidInput(f"{named('update_mode')} is append without a document_id: say what to append to")
+    return fields
+
+
+def _content(value: object, what: str) -> str | list[dict[str, Any]]:
+    """Return a text or content blocks that hold something: the server answers 422 to blank ones, 0.4 stored them."""
+    if isinstance(value, str):
+        if not (cleaned := values.text(value, what)).strip():
+            raise InvalidInput(f"{what} is empty: leave it out, there is nothing to retain")
+        return cleaned
+    if not isinstance(value, Sequence) or not all(isinstance(block, Mapping) for block in value):
+        raise InvalidInput(f"{what} is {type(value).__name__}: give a text, or a list of content blocks")
+    blocks = [dict(block) for block in value]
+    if all(block.get("type") == "text" and not str(block.get("text", "")).strip("\0 \t\r\n") for block in blocks):
+        raise InvalidInput(f"{what} has no block with anything in it: give a text, an image or a file")
+    return blocks
+
+
+def _timestamp(value: object, what: str) -> str | None:
+    """Return when it was so: `"unset"` for timeless, `None` for now, which is what the server takes an empty text for."""
+    if isinstance(value, str) and value.strip().lower() in {"", "unset"}:
+        return value.strip().lower() or None
+    return values.moment(value, what)
+
+
+def _entities(value: object, what: str) -> list[dict[str, str]]:
+    """Return named things; the server wants each as an object."""
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, Mapping) or not isinstance(value, Sequence | set | frozenset):
+        raise InvalidInput(f"{what} is {type(value).__name__}: give a list of names")
+    return [_entity(entity, f"{what}[{number}]") for number, entity in enumerate(value)]
+
+
+def _entity(value: object, what: str) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        return {"text": values.text(value, what)}
+    if "text" not in value or not set(value) <= {"text", "type"}:
+        raise InvalidInput(f'{what} is {dict(value)!r}: give a name, or {{"text": …, "type": …}}')
+    return values.given(
+        text=values.text(value["text"], f"{what}.text"),
+        type=values.maybe(values.text, value.get("type"), f"{what}.type"),
+    )
+
+
+def scopes(value: object, what: str) -> str | list[list[str]]:
+    """Return how observations are to be scoped: one of the server's words, or lists of tags."""
+    if isinstance(value, str):
+        return _scope_word(value, what)
+    if not isinstance(value, Sequence):
+        raise InvalidInput(f"{what} is {type(value).__name__}: give a word or a list of lists of tags")
+    return [values.texts(tags, f"{what}[{number}]") for number, tags in enumerate(value)]
