@@ -11,7 +11,6 @@ import contextlib
 import os
 import platform
 import time
-import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypedDict
 
@@ -379,8 +378,7 @@ class AsyncHttpTransport:
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, httpx.AsyncClient]]
-        self._clients = weakref.WeakKeyDictionary()
+        self._clients: dict[asyncio.AbstractEventLoop, tuple[int, httpx.AsyncClient]] = {}
 
     async def send(self, request: Request, limit: float) -> Response:
         with _translated(limit):
@@ -415,6 +413,8 @@ class AsyncHttpTransport:
         loop, process = asyncio.get_running_loop(), os.getpid()
         held = self._clients.get(loop)
         if held is None or held[0] != process:
+            # A loop that ended without `close` cannot close its connections any more, and they hold on to it.
+            self._clients = {other: kept for other, kept in self._clients.items() if not other.is_closed()}
             held = process, httpx.AsyncClient(transport=_AsyncPool(self._route), trust_env=False)
             self._clients[loop] = held
         return held[1]
