@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 import tempfile
 import uuid
@@ -24,6 +25,11 @@ settings.register_profile("bankclient", deadline=None)
 settings.load_profile("bankclient")
 
 _FOREIGN = ("HINDSIGHT_", "GIT_", "XDG_", "SSL_CERT_", "CLAUDE_", "CODEX_")
+
+
+def pytest_configure() -> None:
+    """Take SIGTERM as Ctrl-C, so that what was started is stopped also when a CI ends the run."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -114,19 +120,28 @@ def _loopback_only(_strayed: list[str]) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def real_url() -> Iterator[str]:
-    """Give the base URL of a real Hindsight server in which each item becomes one fact, its text as it is."""
-    url, python = os.environ.get("BANKCLIENT_TEST_URL"), os.environ.get("BANKCLIENT_HINDSIGHT")
-    if url:
-        yield url
-    elif python:
-        with HindsightServer(python) as server:
-            yield server.url
-    else:
+def hindsight_python() -> str:
+    """Give the Python that has a real server, for tests that start a `HindsightServer` of their own."""
+    python = os.environ.get("BANKCLIENT_HINDSIGHT")
+    if not python:
         pytest.fail(
             "no real Hindsight server: set BANKCLIENT_HINDSIGHT to the Python of an environment with the extra"
-            " `hindsight` (pip install 'bankclient[hindsight]'), or BANKCLIENT_TEST_URL to a running server"
+            " `hindsight` (pip install 'bankclient[hindsight]')"
         )
+    return python
+
+
+@pytest.fixture(scope="session")
+def real_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Give the base URL of a real Hindsight server in which each item becomes one fact, its text as it is.
+
+    BANKCLIENT_TEST_URL names one that runs already.
+    """
+    if url := os.environ.get("BANKCLIENT_TEST_URL"):
+        yield url
+    else:
+        with HindsightServer(request.getfixturevalue("hindsight_python")) as server:
+            yield server.url
 
 
 @pytest.fixture

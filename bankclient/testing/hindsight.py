@@ -57,6 +57,7 @@ class HindsightServer:
     `python` is the interpreter of an environment with the extra `hindsight`. `key` makes the server demand this API
     key, `slow_ms` delays each embedding (so each recall and synchronous retain) and may be changed at any time,
     `environment` is added to the server's own. `url` is fixed at construction, on a free port unless `port` is given.
+    `folder` holds its logs while it runs.
     """
 
     def __init__(
@@ -76,10 +77,10 @@ class HindsightServer:
         self._mode = mode
         self._key = key
         self._extra = dict(environment or {})
-        self._folder: Path | None = None
+        self.folder: Path | None = None
         self._embeddings: ScriptedServer | None = None
         self._database: subprocess.Popen[bytes] | None = None
-        self._database_port = 0
+        self.database_port = 0
         self._api: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -120,22 +121,22 @@ class HindsightServer:
         if self._embeddings is not None:
             self._embeddings.close()
             self._embeddings = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None
 
     def _start(self, until: float) -> None:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="hindsight-", dir=_ROOT))
+        if self.folder is None:
+            self.folder = Path(tempfile.mkdtemp(prefix="hindsight-", dir=_ROOT))
         if self._embeddings is None:
             self._embeddings = ScriptedServer(handler=self._embed)
         if self._database is None:
-            self._start_database(self._folder, until)
+            self._start_database(self.folder, until)
         if self._api is None:
-            self._api = self._start_api(self._folder, self._embeddings)
+            self._api = self._start_api(self.folder, self._embeddings)
         while not _is_healthy(self.port):
             if not _still_runs(self._api, until):
-                raise RuntimeError(f"the Hindsight server did not come up:\n{_tail(self._folder / 'api.log')}")
+                raise RuntimeError(f"the Hindsight server did not come up:\n{_tail(self.folder / 'api.log')}")
 
     def _start_database(self, folder: Path, until: float) -> None:
         found = subprocess.run([self._python, "-c", _FIND], capture_output=True, text=True, check=False)  # noqa: S603 - the caller's own Python
@@ -152,12 +153,12 @@ class HindsightServer:
         user: _User = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if as_root else {}
         if as_root:
             os.chown(home, _NOBODY, _NOBODY)
-        self._database_port = _free_port()
+        self.database_port = _free_port()
         environment = {"HOME": str(home), "PATH": os.defpath, "LC_ALL": "C"}
         log = folder / "postgres.log"
         # pg0 unpacks Postgres and makes the database, but its server is a daemon. Ours is a child of this process,
         # so that the id we signal cannot have become another program's.
-        create = ["start", "--name", "test", "-p", str(self._database_port), "-d", str(home / "data")]
+        create = ["start", "--name", "test", "-p", str(self.database_port), "-d", str(home / "data")]
         for command in (create, ["stop", "--name", "test"]):
             with log.open("ab") as out:
                 done = subprocess.run(  # noqa: S603 - the program of the caller's own environment
@@ -176,7 +177,7 @@ class HindsightServer:
         # Its libraries lie beside it, and it does not know where that is.
         environment["LD_LIBRARY_PATH"] = str(installation / "lib")
         options = [word for option in _FAST_AND_UNSAFE for word in ("-c", option)]
-        at = ["-h", "127.0.0.1", "-p", str(self._database_port)]
+        at = ["-h", "127.0.0.1", "-p", str(self.database_port)]
         with log.open("ab") as out:
             database = subprocess.Popen(  # noqa: S603 - the program that was just unpacked
                 [installation / "bin" / "postgres", "-D", home / "data", *at, *options],
@@ -201,7 +202,7 @@ class HindsightServer:
             "LC_ALL": "C.UTF-8",
             "HINDSIGHT_API_HOST": "127.0.0.1",
             "HINDSIGHT_API_PORT": str(self.port),
-            "HINDSIGHT_API_DATABASE_URL": f"postgresql://postgres:postgres@127.0.0.1:{self._database_port}/postgres",
+            "HINDSIGHT_API_DATABASE_URL": f"postgresql://postgres:postgres@127.0.0.1:{self.database_port}/postgres",
             "HINDSIGHT_API_EMBEDDINGS_PROVIDER": "openai",
             "HINDSIGHT_API_EMBEDDINGS_OPENAI_API_KEY": "none",
             "HINDSIGHT_API_EMBEDDINGS_OPENAI_BASE_URL": f"{embeddings.url}/v1",
