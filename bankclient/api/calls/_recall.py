@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from bankclient.api.call import Call, Repeat, encode_json
+from bankclient.api.call import Repeat
 from bankclient.api.calls import _values as values
-from bankclient.api.calls._paths import bank_path
+from bankclient.api.calls._bank import bank_call
+from bankclient.api.calls._filters import filter_needs, tag_filter
 from bankclient.api.models.base import reader
 from bankclient.api.models.recall import RecallResult
 from bankclient.errors import InvalidInput
@@ -17,7 +18,7 @@ from bankclient.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bankclient.api.call import Need
+    from bankclient.api.call import Call, Need
     from bankclient.api.models.words import Budget, FactType, TagGroup, TagsMatch
 
 __all__ = ["Included", "recall"]
@@ -26,7 +27,8 @@ Included: TypeAlias = bool | int | Mapping[str, int]
 """Whether something comes along: with the server's budget, with this many tokens, or with the server's own options."""
 
 _READ = reader(RecallResult)
-_STAGES = ("semantic", "keyword", "reranker", "final")
+_STAGES = {"semantic", "keyword", "reranker", "final"}
+_BUDGETS = {"max_tokens", "max_tokens_per_observation"}
 
 
 def recall(
@@ -61,7 +63,7 @@ def recall(
     asked = values.text(query, "query")
     if not re.search(r"\w", asked):
         raise InvalidInput("query has no letter or digit, and the server answers 422 to that: ask with a word")
-    filters = values.tag_filter(tags, tags_match, tag_groups)
+    filters = tag_filter(tags, tags_match, tag_groups)
     body = values.given(
         query=asked,
         types=values.fact_types(types, "types") or None,
@@ -76,25 +78,26 @@ def recall(
         **filters,
     )
     needs: frozenset[Need] = frozenset({"min_scores"} if min_scores else ())
-    return Call(
-        operation="recall",
-        method="POST",
-        path=bank_path(bank, "memories", "recall"),
-        parse=_READ,
+    return bank_call(
+        "recall",
+        "POST",
+        bank,
+        "memories",
+        "recall",
+        read=_READ,
         empty=lambda: RecallResult(results=(), degraded=True),
-        body=encode_json(body),
+        body=body,
         repeat=Repeat.READ,
         time_limit="recall",
-        bank=bank,
-        needs=needs | values.filter_needs(filters),
+        needs=needs | filter_needs(filters),
     )
 
 
-def _floors(value: object, what: str) -> dict[str, float]:
-    """Return the floors by stage; the server ignores the name of another stage in silence."""
-    if not isinstance(value, Mapping) or not set(value) <= set(_STAGES):
-        raise InvalidInput(f"{what} is {value!r}: give a mapping with some of {', '.join(_STAGES)}")
-    return {stage: values.number(floor, f"{what}.{stage}") for stage, floor in value.items()}
+def _floors(given: object, what: str) -> dict[str, float]:
+    """Return the floors by stage; the name of another stage the server ignores in silence."""
+    if not values.is_mapping(given) or not given.keys() <= _STAGES:
+        raise values.wrong(what, given, f"give a mapping with some of {', '.join(sorted(_STAGES))}")
+    return {str(stage): values.number(floor, f"{what}.{stage}") for stage, floor in given.items()}
 
 
 def _included(**parts: Included | None) -> dict[str, dict[str, int] | None]:
@@ -102,18 +105,23 @@ def _included(**parts: Included | None) -> dict[str, dict[str, int] | None]:
     return {name: _budget_of(part, f"include_{name}") for name, part in parts.items() if part is not None}
 
 
-def _budget_of(part: Included, what: str) -> dict[str, int] | None:
+def _budget_of(part: object, what: str) -> dict[str, int] | None:
     if isinstance(part, bool):
         return {} if part else None
-    if isinstance(part, Mapping):
-        return {text: int(value) for text, value in part.items()}
-    return {"max_tokens": values.whole(part, what)}
+    if not values.is_mapping(part):
+        return {"max_tokens": values.whole(part, what)}
+    if not part.keys() <= _BUDGETS:
+        raise values.wrong(
+            what, part, f"give a number of tokens, or a mapping with some of {', '.join(sorted(_BUDGETS))}"
+        )
+    # An observation's budget is -1 for "no bound", so that numbers below zero are the server's to judge.
+    return {str(name): int(str(tokens)) for name, tokens in part.items()}
 
 
-def _window(value: object, what: str) -> dict[str, str]:
-    if not isinstance(value, (tuple, list)) or len(value) != 2:  # noqa: PLR2004 - a start and an end
-        raise InvalidInput(f"{what} is {value!r}: give (start, end)")
-    start, end = values.moment(value[0], f"{what}[0]"), values.moment(value[1], f"{what}[1]")
+def _window(given: object, what: str) -> dict[str, str]:
+    if not values.is_sequence(given) or len(given) != 2:  # noqa: PLR2004 - a start and an end
+        raise values.wrong(what, given, "give (start, end)")
+    start, end = (values.moment(bound, f"{what}[{position}]") for position, bound in enumerate(given))
     if datetime.fromisoformat(end) < datetime.fromisoformat(start):
         raise InvalidInput(f"{what} ends ({end}) before it begins ({start}): give (start, end)")
     return {"start": start, "end": end}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from bankclient.api.call import Call, Repeat, encode_json
+from bankclient.api.call import Repeat
 from bankclient.api.calls import _values as values
-from bankclient.api.calls._paths import bank_path
+from bankclient.api.calls._bank import bank_call
+from bankclient.api.calls._filters import filter_needs, tag_filter
 from bankclient.api.models.base import reader
 from bankclient.api.models.reflect import ReflectResult
 from bankclient.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from bankclient.api.call import Call
     from bankclient.api.models.words import Budget, FactType, TagGroup, TagsMatch
 
 __all__ = ["reflect"]
@@ -51,7 +52,7 @@ def reflect(
     Raises `InvalidInput` for what the server would refuse or take as no filter.
     """
     asked = values.identifier(query, "query")
-    filters = values.tag_filter(tags, tags_match, tag_groups)
+    filters = tag_filter(tags, tags_match, tag_groups)
     body = values.given(
         query=asked,
         fact_types=values.fact_types(fact_types, "fact_types") or None,
@@ -70,27 +71,27 @@ def reflect(
         ),
         **filters,
     )
-    return Call(
-        operation="reflect",
-        method="POST",
-        path=bank_path(bank, "reflect"),
-        parse=_READ,
+    return bank_call(
+        "reflect",
+        "POST",
+        bank,
+        "reflect",
+        read=_READ,
         empty=lambda: ReflectResult(text="", degraded=True),
-        body=encode_json(body),
+        body=body,
         repeat=Repeat.READ,
         time_limit="reflect",
-        bank=bank,
-        needs=values.filter_needs(filters),
+        needs=filter_needs(filters),
     )
 
 
-def _schema(value: object, what: str) -> dict[str, Any]:
+def _schema(given: object, what: str) -> dict[str, Any]:
     """Return the schema if the server would take it: it answers 422 to one that is not of an object with properties."""
-    if not isinstance(value, Mapping) or value.get("type", "object") != "object":
+    if not values.is_mapping(given) or given.get("type") != "object":
         raise InvalidInput(f'{what} must be the JSON schema of an object: give it "type": "object"')
-    if not isinstance(value.get("properties"), Mapping) or not value["properties"]:
+    if not values.is_mapping(properties := given.get("properties")) or not properties:
         raise InvalidInput(f"{what} has no properties: name at least one (a reference at the top is not followed)")
-    return dict(value)
+    return {str(key): value for key, value in given.items()}
 
 
 def _include(facts: bool, tool_calls: bool | Literal["inputs"]) -> dict[str, Any]:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
-from bankclient.api.call import Call, Repeat, encode_json
+from bankclient.api.call import Repeat, clean_text
 from bankclient.api.calls import _values as values
-from bankclient.api.calls._paths import bank_path
+from bankclient.api.calls._bank import bank_call
 from bankclient.api.models.base import reader
 from bankclient.api.models.retain import MemoryItem, RetainResult
 from bankclient.api.models.words import UpdateMode
 from bankclient.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from uuid import UUID
 
-    from bankclient.api.call import Need
+    from bankclient.api.call import Call, Need
     from bankclient.api.models.words import ObservationScopes
 
 __all__ = ["retain", "retain_many"]
@@ -27,7 +27,6 @@ __all__ = ["retain", "retain_many"]
 _READ = reader(RetainResult)
 _FIELDS = frozenset(field.name for field in dataclasses.fields(MemoryItem))
 _update_mode = values.word(UpdateMode)
-_scope_word = values.word(Literal["per_tag", "combined", "all_combinations", "shared"])
 
 
 def retain(
@@ -95,7 +94,7 @@ def _retain(
     if not items:
         raise InvalidInput("items is empty: there is nothing to retain")
     operation = values.maybe(values.uuid_text, operation_id, "operation_id")
-    if operation is not None and not values.switch(background, "background"):
+    if not values.switch(background, "background") and operation is not None:
         raise InvalidInput("operation_id needs background=True: the server ignores it in a synchronous retain")
     if operation is not None and len({item.get("strategy") for item in items}) > 1:
         raise InvalidInput("the items have different strategies, which one operation_id cannot cover: send them apart")
@@ -113,17 +112,16 @@ def _retain(
         needs.add("content_blocks")
     if operation is not None and not by_document:
         needs.add("operation_ids")
-    body = values.given(items=items, operation_id=operation) | {"async": values.switch(background, "background")}
-    return Call(
-        operation="retain",
-        method="POST",
-        path=bank_path(bank, "memories"),
-        parse=_read_operation if background else _READ,
+    return bank_call(
+        "retain",
+        "POST",
+        bank,
+        "memories",
+        read=_read_operation if background else _READ,
         empty=lambda: RetainResult(success=False, bank_id=bank, degraded=True),
-        body=encode_json(body),
+        body=values.given(items=items, operation_id=operation) | {"async": background},
         repeat=Repeat.IDENTIFIED if by_document or operation is not None else Repeat.NEVER,
         time_limit="retain",
-        bank=bank,
         needs=frozenset(needs),
     )
 
@@ -136,18 +134,18 @@ def _read_operation(raw: bytes) -> RetainResult:
     return result
 
 
-def _item(value: object, what: str) -> MemoryItem:
-    if isinstance(value, MemoryItem):
-        return value
-    if isinstance(value, str):
-        return MemoryItem(value)
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} is {type(value).__name__}: give a text, a MemoryItem or a mapping of its fields")
-    unknown = set(value) - _FIELDS
-    if unknown or "content" not in value:
-        wrong = f"a field {sorted(map(str, unknown))[0]!r}, which nothing reads" if unknown else "no content"
-        raise InvalidInput(f"{what} has {wrong}: give content and any of {', '.join(sorted(_FIELDS - {'content'}))}")
-    return MemoryItem(**value)
+def _item(given: object, what: str) -> MemoryItem:
+    if isinstance(given, MemoryItem):
+        return given
+    if isinstance(given, str):
+        return MemoryItem(given)
+    if not values.is_mapping(given):
+        raise values.wrong(what, given, "give a text, a MemoryItem, or a mapping of its fields")
+    if unknown := given.keys() - _FIELDS:  # the server would ignore it in silence
+        raise InvalidInput(f"{what} has no field {min(map(str, unknown))!r}: give any of {', '.join(sorted(_FIELDS))}")
+    if "content" not in given:
+        raise InvalidInput(f"{what} has no content: there is nothing to retain")
+    return MemoryItem(**cast("dict[str, Any]", given))  # each field is checked when the request is made
 
 
 def _fields_of(item: MemoryItem, prefix: str) -> dict[str, Any]:
@@ -165,7 +163,7 @@ def _fields_of(item: MemoryItem, prefix: str) -> dict[str, Any]:
         metadata=values.maybe(values.metadata, item.metadata, named("metadata")) or None,
         entities=values.maybe(_entities, item.entities, named("entities")) or None,
         resolve_entities=values.maybe(values.switch, item.resolve_entities, named("resolve_entities")),
-        observation_scopes=values.maybe(scopes, item.observation_scopes, named("observation_scopes")),
+        observation_scopes=values.maybe(values.scopes, item.observation_scopes, named("observation_scopes")),
         strategy=values.maybe(values.identifier, item.strategy, named("strategy")),
         update_mode=values.maybe(_update_mode, item.update_mode, named("update_mode")),
     )
@@ -174,51 +172,50 @@ def _fields_of(item: MemoryItem, prefix: str) -> dict[str, Any]:
     return fields
 
 
-def _content(value: object, what: str) -> str | list[dict[str, Any]]:
+def _content(given: object, what: str) -> str | list[dict[str, Any]]:
     """Return a text or content blocks that hold something: the server answers 422 to blank ones, 0.4 stored them."""
-    if isinstance(value, str):
-        if not (cleaned := values.text(value, what)).strip():
+    if isinstance(given, str):
+        if not (cleaned := clean_text(given)).strip():
             raise InvalidInput(f"{what} is empty: leave it out, there is nothing to retain")
         return cleaned
-    if not isinstance(value, Sequence) or not all(isinstance(block, Mapping) for block in value):
-        raise InvalidInput(f"{what} is {type(value).__name__}: give a text, or a list of content blocks")
-    blocks = [dict(block) for block in value]
-    if all(block.get("type") == "text" and not str(block.get("text", "")).strip("\0 \t\r\n") for block in blocks):
+    if not values.is_sequence(given):
+        raise values.wrong(what, given, "give a text, or a list of content blocks")
+    blocks = [_block(block, f"{what}[{position}]") for position, block in enumerate(given)]
+    if all(block["type"] == "text" and not block["text"].strip() for block in blocks):
         raise InvalidInput(f"{what} has no block with anything in it: give a text, an image or a file")
     return blocks
 
 
-def _timestamp(value: object, what: str) -> str | None:
-    """Return when it was so: `"unset"` for timeless, `None` for now, which is what the server takes an empty text for."""
-    if isinstance(value, str) and value.strip().lower() in {"", "unset"}:
-        return value.strip().lower() or None
-    return values.moment(value, what)
+def _block(given: object, what: str) -> dict[str, Any]:
+    """Return a content block as it is; the server says best what it makes of an image or a file."""
+    if not values.is_mapping(given) or not isinstance(given.get("type"), str):
+        raise values.wrong(what, given, 'give a block such as {"type": "text", "text": "…"}')
+    block = {str(key): value for key, value in given.items()}
+    return block | {"text": values.text(block.get("text"), f"{what}.text")} if block["type"] == "text" else block
 
 
-def _entities(value: object, what: str) -> list[dict[str, str]]:
-    """Return named things; the server wants each as an object."""
-    if isinstance(value, str):
-        value = [value]
-    if isinstance(value, Mapping) or not isinstance(value, Sequence | set | frozenset):
-        raise InvalidInput(f"{what} is {type(value).__name__}: give a list of names")
-    return [_entity(entity, f"{what}[{number}]") for number, entity in enumerate(value)]
+def _timestamp(given: object, what: str) -> str | None:
+    """Return when it was so: `"unset"` for timeless; `None` for now, as the server takes an empty text."""
+    if isinstance(given, str) and (said := given.strip().lower()) in {"", "unset"}:
+        return said or None
+    return values.moment(given, what)
 
 
-def _entity(value: object, what: str) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        return {"text": values.text(value, what)}
-    if "text" not in value or not set(value) <= {"text", "type"}:
-        raise InvalidInput(f'{what} is {dict(value)!r}: give a name, or {{"text": …, "type": …}}')
+def _entities(given: object, what: str) -> list[dict[str, str]]:
+    """Return named things, each as the object that the server wants."""
+    if isinstance(given, str):
+        given = [given]
+    if not values.is_iterable(given):
+        raise values.wrong(what, given, "give a list of names")
+    return [_entity(entity, f"{what}[{position}]") for position, entity in enumerate(given)]
+
+
+def _entity(given: object, what: str) -> dict[str, str]:
+    if not values.is_mapping(given):
+        return {"text": values.text(given, what)}
+    if "text" not in given or not given.keys() <= {"text", "type"}:
+        raise values.wrong(what, given, 'give a name, or {"text": …, "type": …}')
     return values.given(
-        text=values.text(value["text"], f"{what}.text"),
-        type=values.maybe(values.text, value.get("type"), f"{what}.type"),
+        text=values.text(given["text"], f"{what}.text"),
+        type=values.maybe(values.text, given.get("type"), f"{what}.type"),
     )
-
-
-def scopes(value: object, what: str) -> str | list[list[str]]:
-    """Return how observations are to be scoped: one of the server's words, or lists of tags."""
-    if isinstance(value, str):
-        return _scope_word(value, what)
-    if not isinstance(value, Sequence):
-        raise InvalidInput(f"{what} is {type(value).__name__}: give a word or a list of lists of tags")
-    return [values.texts(tags, f"{what}[{number}]") for number, tags in enumerate(value)]

@@ -1,136 +1,35 @@
-"""What every reply shares: a frozen model that keeps unknown fields, reads null as absent and marks our own answers.
+"""What every reply shares: a frozen model that keeps unknown fields, a page of a list, and the reader of both.
 
 Replies are read leniently, since servers from 0.4 to 1.1 differ in which fields they send and whether they send nulls.
-This module owns that leniency and the readers; it knows no endpoint.
+This module knows no endpoint.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 from pydantic import (
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainValidator,
     ValidationError,
     ValidationInfo,
     field_validator,
 )
-from pydantic.aliases import AliasChoices
-from pydantic_core import core_schema
 
 from bankclient.api.call import clean_text
+from bankclient.api.models.fields import Count, Flag, Many, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pydantic import GetCoreSchemaHandler
-
-__all__ = [
-    "Count",
-    "Flag",
-    "Many",
-    "Metadata",
-    "Moment",
-    "Named",
-    "NullMeans",
-    "Page",
-    "Part",
-    "Reply",
-    "Text",
-    "reader",
-]
+__all__ = ["Done", "Page", "Part", "Reply", "mended", "reader"]
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Reply")
-
-
-# --- What a field may be ---------------------------------------------------------------------------------------------
-# The nullable part runs inside pydantic-core; only the last step of each is a call into Python.
-
-
-@dataclass(frozen=True, slots=True)
-class NullMeans:
-    """An annotation: the field is read as its type, and a null as this value."""
-
-    value: object
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:  # noqa: ANN401 - pydantic's protocol
-        value = self.value
-        return core_schema.no_info_after_validator_function(
-            lambda given: value if given is None else given, core_schema.nullable_schema(handler(source))
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _WithoutNulls:
-    """An annotation for a tuple or dict: null is empty, and nulls inside it are left out."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:  # noqa: ANN401 - pydantic's protocol
-        if get_origin(source) is dict:
-            key, value = get_args(source)
-            return core_schema.no_info_after_validator_function(
-                _dict_without_nulls, handler(dict[key, value | None] | None)
-            )
-        return core_schema.no_info_after_validator_function(
-            _tuple_without_nulls, handler(tuple[get_args(source)[0] | None, ...] | None)
-        )
-
-
-def _tuple_without_nulls(given: tuple[Any, ...] | None) -> tuple[Any, ...]:
-    return tuple([item for item in given if item is not None]) if given else ()
-
-
-def _dict_without_nulls(given: dict[str, Any] | None) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if value is not None} if given else {}
-
-
-def _metadata(given: dict[str, Any] | None) -> dict[str, str]:
-    return {key: _as_text(value) for key, value in given.items() if value is not None} if given else {}
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _TextValues:
-    """An annotation for metadata: nulls left out, every other value as text."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:  # noqa: ANN401 - pydantic's protocol
-        del source
-        return core_schema.no_info_after_validator_function(_metadata, handler(dict[str, Any] | None))
-
-
-def _moment(given: object) -> datetime | None:
-    if isinstance(given, str):
-        try:
-            given = datetime.fromisoformat(given)
-        except ValueError:
-            return None
-    if not isinstance(given, datetime):
-        return None
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
-
-
-Text = Annotated[str, NullMeans("")]
-Count = Annotated[int, NullMeans(0)]
-Flag = Annotated[bool, NullMeans(value=False)]
-Many = Annotated[tuple[T, ...], _WithoutNulls()]
-Named = Annotated[dict[str, T], _WithoutNulls()]
-Metadata = Annotated[dict[str, str], _TextValues()]
-"""Names and texts. The server takes text only; a value of another kind (files may have them) is kept as its JSON."""
-Moment = Annotated[datetime | None, PlainValidator(_moment)]
-"""An aware time; one without an offset is UTC, as on the server. `None` where there is none, or none that is ISO 8601:
-a memory is worth more than its date, so an odd date never costs the reply."""
-
-
-# --- What a reply is -------------------------------------------------------------------------------------------------
 
 
 class Part(BaseModel):
@@ -176,7 +75,15 @@ class Page(Reply, Generic[T]):
         return end if self.items and end < self.total else None
 
 
-# --- Reading ---------------------------------------------------------------------------------------------------------
+class Done(Reply):
+    """That something was done: the server's word for it, and how many things it removed where it counts them."""
+
+    success: Flag
+    message: Text = ""
+    deleted_count: int | None = Field(
+        default=None, validation_alias=AliasChoices("deleted_count", "memory_units_deleted")
+    )
+    operation_id: str | None = None
 
 
 def reader(model: type[R]) -> Callable[[bytes], R]:
@@ -191,29 +98,34 @@ def reader(model: type[R]) -> Callable[[bytes], R]:
         try:
             return model.model_validate_json(raw)
         except ValidationError as error:
-            failed = error
-        if failed.errors(include_url=False, include_input=False)[0]["type"] in _MENDABLE:
+            fault = error
+        if fault.errors(include_url=False, include_input=False)[0]["type"] in _MENDABLE:
             try:
-                return model.model_validate_json(_mended(raw))
+                return model.model_validate_json(mended(raw))
             except ValidationError as error:
-                failed = error
-            except RecursionError:
-                pass
-        raise ValueError(_complaint(model, failed))
+                fault = error
+            except ValueError:
+                pass  # it is no JSON, as the first fault says
+        raise ValueError(_in_short(model, fault))
 
     return read
 
 
 _MENDABLE = {"json_invalid", "finite_number"}
+_SHOWN = 3  # faults that a message names
 
 
-def _mended(raw: bytes) -> bytes:
-    value = json.loads(raw.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
-    return clean_text(json.dumps(value, ensure_ascii=False)).encode()
+def mended(raw: bytes) -> bytes:
+    """Return JSON that only strict parsers refuse as all take it; raises `ValueError` for what is no JSON at all."""
+    try:
+        value = json.loads(raw.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
+        return clean_text(json.dumps(value, ensure_ascii=False)).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
-def _complaint(model: type[Reply], error: ValidationError) -> str:
+def _in_short(model: type[Reply], error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_input=False, include_context=False)
-    named = [f"{'.'.join(map(str, fault['loc'])) or 'the reply'}: {fault['msg']}" for fault in faults[:3]]
-    more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""  # noqa: PLR2004 - as many as are named
+    named = [f"{'.'.join(map(str, fault['loc'])) or 'the reply'}: {fault['msg']}" for fault in faults[:_SHOWN]]
+    more = f" (and {len(faults) - _SHOWN} more)" if len(faults) > _SHOWN else ""
     return f"not a {model.__name__}: {'; '.join(named)}{more}"

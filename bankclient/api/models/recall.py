@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
-from bankclient.api.models.base import Count, Flag, Many, Metadata, Moment, Named, Part, Reply, Text
+from bankclient.api.models.base import Part, Reply
+from bankclient.api.models.fields import Count, Flag, Many, Metadata, Moment, Named, Text
 
 __all__ = ["Attachment", "RecallChunk", "RecallEntity", "RecallResult", "RecallScores", "RecalledMemory"]
 

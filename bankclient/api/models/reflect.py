@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
-from bankclient.api.models.base import Count, Many, Metadata, Moment, Named, Part, Reply, Text
+from bankclient.api.models.base import Part, Reply
+from bankclient.api.models.fields import Count, Many, Metadata, Moment, Named, Text
 from bankclient.api.models.recall import Attachment
 from bankclient.api.models.retain import TokenUsage
 

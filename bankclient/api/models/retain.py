@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field, ValidationInfo, field_validator
 
-from bankclient.api.models.base import Count, Flag, Many, Part, Reply, Text
+from bankclient.api.models.base import Part, Reply
+from bankclient.api.models.fields import Count, Flag, Many, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bankclient.api.models.base import Flag, Part, Reply, Text
+from bankclient.api.models.base import Part, Reply
+from bankclient.api.models.fields import Flag, Text
 
 __all__ = ["Features", "Health", "Liveness", "Version"]
 
