@@ -1,0 +1,214 @@
+"""The file: opening, migrating, transactions, and what SQLite's errors mean.
+
+Connections are pooled per process, so threads share them one at a time and a forked child never touches its parent's.
+This module knows nothing of banks or HTTP; what it cannot do it says as `StorageError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from bankclient.embedded.schema import MIGRATIONS, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["Database", "StorageError"]
+
+_BUSY_SECONDS = 10.0
+
+
+class StorageError(Exception):
+    """The file cannot be used; the message names it and the mend. `busy` says that trying again may be enough."""
+
+    def __init__(self, message: str, *, busy: bool = False) -> None:
+        super().__init__(message)
+        self.busy = busy
+
+
+class _Pool:
+    """One process's connections: `idle` ones to take, `opening` for making one, `writing` held by the one writer."""
+
+    def __init__(self) -> None:
+        self.idle: list[sqlite3.Connection] = []
+        self.opening = threading.Lock()
+        self.writing = threading.Lock()
+        self.checked = False
+
+
+class Database:
+    """One SQLite file, opened at first use; safe to share between threads and across `fork`."""
+
+    def __init__(self, path: Path, *, busy_seconds: float = _BUSY_SECONDS) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        # By process id: a child finds no pool of its own and begins one, and keeps the parent's connections referenced
+        # but untouched, for closing them would act on the parent's locks and log.
+        self._pools: dict[int, _Pool] = {}
+        self._closed = False
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection that sees one unchanging state of the file. Raises `StorageError`."""
+        with self._translated(), self._connection() as connection, _transaction(connection, "BEGIN"):
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection in a transaction that is on the disk when the block ends, or undone if it raises.
+
+        Raises `StorageError`.
+        """
+        with (
+            self._translated(),
+            self._pool().writing,
+            self._connection() as connection,
+            _transaction(connection, "BEGIN IMMEDIATE"),
+        ):
+            yield connection
+
+    def close(self) -> None:
+        """Close what is idle now, and what is in use when it is given back."""
+        self._closed = True
+        pool = self._pool()
+        with pool.opening:
+            while pool.idle:
+                pool.idle.pop().close()
+
+    def _pool(self) -> _Pool:
+        pid = os.getpid()
+        return self._pools.get(pid) or self._pools.setdefault(pid, _Pool())
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        pool = self._pool()
+        try:
+            connection = pool.idle.pop()
+        except IndexError:
+            with pool.opening:
+                connection = self._open(pool)
+        try:
+            yield connection
+        finally:
+            if self._closed:
+                connection.close()
+            else:
+                pool.idle.append(connection)
+
+    def _open(self, pool: _Pool) -> sqlite3.Connection:
+        if self._closed:
+            raise StorageError(f"the embedded bank {self.path} is closed")
+        if not pool.checked:
+            self._check_file()
+            self._check_version(self._connect("ro"), close=True)
+            pool.checked = True
+        connection = self._connect("rw")
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check_file(self) -> None:
+        """Make folder and file, readable by their owner only, where they are missing; refuse what is not ours."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Only a new file is opened here: closing a second descriptor of an open database would drop its locks.
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            found = self.path.lstat()
+            if not stat.S_ISREG(found.st_mode):
+                raise StorageError(f"{self.path} is not a plain file; move it away") from None
+            if found.st_uid not in {os.geteuid(), 0}:
+                raise StorageError(f"{self.path} belongs to another user; choose another HINDSIGHT_STATE_DIR") from None
+        except OSError as error:
+            raise StorageError(f"the embedded bank {self.path} cannot be made: {error.strerror}") from error
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode={mode}",
+            uri=True,
+            timeout=self._busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    def _check_version(self, connection: sqlite3.Connection, *, close: bool = False) -> int:
+        """Return the file's version; refuse a newer one before anything is written.
+
+        Asked through a read-only connection first, because closing a writing one may move its log into the file.
+        """
+        try:
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        finally:
+            if close:
+                connection.close()
+        if version > VERSION:
+            raise StorageError(
+                f"{self.path} was written by a newer bankclient (file version {version}, this one knows {VERSION}); "
+                "it was left as it is: upgrade bankclient, or choose another HINDSIGHT_STATE_DIR"
+            )
+        return version
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        for pragma in ("foreign_keys = ON", "synchronous = FULL", "cache_size = -16000", "temp_store = MEMORY"):
+            connection.execute(f"PRAGMA {pragma}")
+        if self._check_version(connection) == VERSION:
+            return
+        connection.execute("PRAGMA journal_mode = WAL")
+        with _transaction(connection, "BEGIN IMMEDIATE"):
+            # Asked again under the lock: another process may have been first.
+            for migration in MIGRATIONS[self._check_version(connection) :]:
+                for statement in migration:
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION:d}")
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Say as `StorageError` what the disk or another process did; errors of our own code pass."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code not in _MEANINGS:
+                raise
+            busy = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+            raise StorageError(f"the embedded bank {self.path} {_MEANINGS[code]} ({error})", busy=busy) from error
+
+
+_MEANINGS = {
+    sqlite3.SQLITE_BUSY: "is being written by another process",
+    sqlite3.SQLITE_LOCKED: "is being written by another thread",
+    sqlite3.SQLITE_FULL: "cannot grow: its disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "is read-only; make the file and its folder writable for this user",
+    sqlite3.SQLITE_PERM: "may not be used by this user; look at its permissions",
+    sqlite3.SQLITE_AUTH: "may not be used by this user; look at its permissions",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; look at the file and its folder",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
+    sqlite3.SQLITE_CORRUPT: "is damaged; move it away or put back a copy of it",
+    sqlite3.SQLITE_NOTADB: "is not an SQLite database; move it away",
+}
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has already rolled back after some errors (a full disk); else the transaction is still open.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
