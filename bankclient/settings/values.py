@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import GetCoreSchemaHandler, SecretStr
 from pydantic_core import CoreSchema, core_schema
 
-from bankclient.names import bank_name_problem
+from bankclient.names import BANK_NAME_MAX_BYTES, bank_name_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -180,7 +180,9 @@ def bank() -> Form:
             raise ValueError(problem)
         return name
 
-    return Form("a bank name", parse)
+    return Form(
+        f"a name of at most {BANK_NAME_MAX_BYTES} bytes, without / and control characters, not beginning with _", parse
+    )
 
 
 def folder() -> Form:
