@@ -43,7 +43,7 @@ from bankclient.api.calls._operations import (
 from bankclient.api.calls._recall import Included, recall
 from bankclient.api.calls._reflect import reflect
 from bankclient.api.calls._request import JSON, request
-from bankclient.api.calls._retain import retain, retain_many
+from bankclient.api.calls._retain import memory_item, retain, retain_many
 from bankclient.api.calls._server import health, live, version
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "list_operations",
     "list_tags",
     "live",
+    "memory_item",
     "patch_bank",
     "patch_bank_config",
     "patch_document",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bankclient.api.call import Call, Need
     from bankclient.api.models.words import ObservationScopes
 
-__all__ = ["retain", "retain_many"]
+__all__ = ["memory_item", "retain", "retain_many"]
 
 _READ = reader(RetainResult)
 _FIELDS = frozenset(field.name for field in dataclasses.fields(MemoryItem))
@@ -84,7 +84,8 @@ def retain_many(
     """
     if isinstance(items, (str, Mapping)):
         raise InvalidInput("items is a single one: give a list, or use retain()")
-    bodies = [_fields_of(_item(item, f"items[{number}]"), f"items[{number}].") for number, item in enumerate(items)]
+    named = ((f"items[{number}]", item) for number, item in enumerate(items))
+    bodies = [_fields_of(memory_item(item, name), f"{name}.") for name, item in named]
     return _retain(bank, bodies, background=background, operation_id=operation_id)
 
 
@@ -134,7 +135,8 @@ def _read_operation(raw: bytes) -> RetainResult:
     return result
 
 
-def _item(given: object, what: str) -> MemoryItem:
+def memory_item(given: object, what: str = "item") -> MemoryItem:
+    """Return a text or a mapping of fields as an item; raises `InvalidInput` for anything else, naming `what`."""
     if isinstance(given, MemoryItem):
         return given
     if isinstance(given, str):
