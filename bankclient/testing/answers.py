@@ -5,6 +5,7 @@ It owns the answers and the bytes of a reply. It knows sockets, and no server, s
 
 from __future__ import annotations
 
+import io
 import json as jsonlib
 import select
 import socket
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator, Mapping
+
+    from _typeshed import WriteableBuffer
 
 __all__ = [
     "Answer",
@@ -34,7 +37,8 @@ __all__ = [
 ]
 
 _NOTHING = object()
-_LOOK = 0.02  # seconds between two looks at whether the peer is still there
+_LOOK = 0.02  # seconds between two looks at an event
+_PIECE = 65536
 _RST = struct.pack("ii", 1, 0)
 
 
@@ -42,30 +46,45 @@ class PeerGone(Exception):
     """The other side has closed its connection, or the server is being closed."""
 
 
-class Wire:
-    """One accepted connection, as an answer sees it."""
+class Wire(io.RawIOBase):
+    """One accepted connection, as an answer sees it; as a file, what the peer sends."""
 
     def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
         self._connection = connection
+        self._ahead = b""
+
+    def readable(self) -> bool:
+        """Return true: requests are read from here."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Read what came while an answer waited, then from the socket."""
+        if not self._ahead:
+            return self._connection.recv_into(buffer)
+        view = memoryview(buffer)
+        size = min(len(view), len(self._ahead))
+        view[:size], self._ahead = self._ahead[:size], self._ahead[size:]
+        return size
 
     def send(self, data: bytes) -> None:
         """Send all of `data`; raises `OSError` when the peer has gone."""
         self._connection.sendall(data)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait so many seconds, `None` for ever; raises `PeerGone` as soon as the peer has closed."""
+        """Wait so many seconds, `None` for ever; raises `PeerGone` as soon as the peer has closed.
+
+        A close is seen by reading: what the peer sends meanwhile is kept for `readinto`.
+        """
         until = None if seconds is None else time.monotonic() + seconds
         while True:
             left = None if until is None else max(0.0, until - time.monotonic())
             if not select.select([self._connection], [], [], left)[0]:
                 return
-            if not self._connection.recv(1, socket.MSG_PEEK):
+            data = self._connection.recv(_PIECE)
+            if not data:
                 raise PeerGone
-            # The peer has sent more (a pipelined request), so that the socket cannot tell any more when it closes.
-            if left is not None:
-                time.sleep(left)
-                return
-            time.sleep(_LOOK)
+            self._ahead += data
 
     def reset(self) -> None:
         """Break the connection with a TCP reset in place of a close."""
@@ -208,7 +227,7 @@ class Flood:
     """A 200 with one JSON string of `size` bytes as body (`None`: without end), streamed in chunks as it is made."""
 
     size: int | None = None
-    chunk: int = 65536
+    chunk: int = _PIECE
 
     def play(self, wire: Wire) -> bool:
         """Send chunks, until the peer goes."""

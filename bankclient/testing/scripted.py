@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import json
 import socket
 import threading
@@ -20,9 +21,8 @@ from bankclient.testing.answers import PeerGone, Reply, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
-    from io import BufferedReader
     from types import TracebackType
-    from typing import Self
+    from typing import BinaryIO, Self
 
     from bankclient.testing.answers import Answer
 
@@ -171,13 +171,11 @@ class ScriptedServer:
 
     def _serve(self, connection: socket.socket, number: int) -> None:
         wire = Wire(connection)
+        stream = io.BufferedReader(wire)
         try:
             # A peer that goes, or whose bytes are not HTTP, loses its connection and harms nobody else.
-            with (
-                contextlib.suppress(PeerGone, OSError, ValueError, http.client.HTTPException),
-                connection.makefile("rb") as stream,
-            ):
-                while (request := _read_request(stream, connection, number)) is not None:
+            with contextlib.suppress(PeerGone, OSError, ValueError, http.client.HTTPException):
+                while (request := _read_request(stream, wire, number)) is not None:
                     if not self._next_answer(request).play(wire):
                         break
         finally:
@@ -201,7 +199,7 @@ class ScriptedServer:
             return Reply(500, json={"detail": f"the handler raised {error!r}"})
 
 
-def _read_request(stream: BufferedReader, connection: socket.socket, number: int) -> ScriptedRequest | None:
+def _read_request(stream: BinaryIO, wire: Wire, number: int) -> ScriptedRequest | None:
     """Read one request; `None` where the peer has closed, or sent something that is not HTTP."""
     words = stream.readline().split()
     if len(words) != 3:  # noqa: PLR2004 - method, target, version
@@ -212,7 +210,7 @@ def _read_request(stream: BufferedReader, connection: socket.socket, number: int
         key = name.lower()
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     if headers.get("expect", "").lower() == "100-continue":
-        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        wire.send(b"HTTP/1.1 100 Continue\r\n\r\n")
     if "chunked" in headers.get("transfer-encoding", ""):
         body = b"".join(_read_chunks(stream))
     else:
@@ -223,7 +221,7 @@ def _read_request(stream: BufferedReader, connection: socket.socket, number: int
     return ScriptedRequest(words[0].decode(), words[1].decode("latin-1"), headers, body, number)
 
 
-def _read_chunks(stream: BufferedReader) -> Iterable[bytes]:
+def _read_chunks(stream: BinaryIO) -> Iterable[bytes]:
     while size := int(stream.readline().split(b";")[0], 16):
         yield stream.read(size)
         stream.readline()

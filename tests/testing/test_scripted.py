@@ -51,10 +51,13 @@ def test_a_request_is_recorded_as_it_arrived(client: httpx.Client, host: str) ->
 
 
 def test_a_chunked_request_body_is_put_together(client: httpx.Client) -> None:
-    """A body that is sent in chunks is recorded as one."""
-    with ScriptedServer(Reply(204)) as server:
+    """A body that is sent in chunks is recorded as one, with or without trailers behind it."""
+    with ScriptedServer(Reply(204), Reply(204)) as server:
         client.post(server.url, content=iter([b"one ", b"two"]))
-    assert server.requests[0].body == b"one two"
+        with socket.create_connection(("127.0.0.1", server.port), timeout=FOREVER) as peer:
+            peer.sendall(b"PUT / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\none\r\n0\r\nsum: 1\r\n\r\n")
+            assert peer.recv(100).startswith(b"HTTP/1.1 204 ")
+    assert [request.body for request in server.requests] == [b"one two", b"one"]
 
 
 def test_a_header_that_comes_twice_is_one_list(client: httpx.Client) -> None:
@@ -200,6 +203,22 @@ def test_a_held_answer_waits_for_its_event(client: httpx.Client) -> None:
         assert client.get(server.url).json() == "late"
 
 
+def test_a_request_that_comes_while_another_is_answered_waits_its_turn() -> None:
+    """Pipelined requests are kept and answered in their order, and a close is still seen behind them."""
+    until = threading.Event()
+    request = b"GET /%d HTTP/1.1\r\n\r\n"
+    with ScriptedServer(Held(until, Reply()), Reply(), Silence()) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=FOREVER) as peer:
+            peer.sendall(request % 1)
+            server.wait_for(lambda server: len(server.requests) == 1)
+            peer.sendall(request % 2 + request % 3)
+            until.set()
+            server.wait_for(lambda server: len(server.requests) == 3)
+            peer.sendall(request % 4)
+        server.wait_for(lambda server: server.open_connections == 0)
+        assert [request.target for request in server.requests] == ["/1", "/2", "/3"]
+
+
 @pytest.mark.parametrize("size", [2, 3, 200_000])
 def test_a_flood_of_a_size_is_json_of_that_size(client: httpx.Client, size: int) -> None:
     """A flood with an end is a JSON string of so many bytes, and the connection is kept."""
@@ -241,7 +260,16 @@ def test_waiting_for_what_does_not_happen_says_what_did() -> None:
         server.wait_for(lambda server: server.accepted > 0, timeout=0.01)
 
 
-@pytest.mark.parametrize("noise", [b"\x16\x03\x01\x02\x00", b"GET / HTTP/1.1\r\ncontent-length: x\r\n\r\n", b"a b\r\n"])
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"\x16\x03\x01\x02\x00",
+        b"a b\r\n",
+        b"GET / HTTP/1.1\r\ncontent-length: x\r\n\r\n",
+        b"PUT / HTTP/1.1\r\ncontent-length: 3\r\n\r\nab",
+        b"PUT / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nz\r\n",
+    ],
+)
 def test_a_peer_that_does_not_speak_http_is_cut(noise: bytes) -> None:
     """Noise closes its own connection and records no request."""
     with ScriptedServer() as server, socket.create_connection(("127.0.0.1", server.port), timeout=FOREVER) as peer:
