@@ -1,7 +1,8 @@
 """The error tree: what went wrong, with whom, and what the reader can do about it.
 
 Two roots for a call to a server: `Unavailable` (no answer came) and `Refused` (an answer came that we dislike). Beside
-them `ConfigError` and `InvalidInput`, which are raised before anything is sent. Nothing here knows HTTP libraries,
+them `ConfigError` and `InvalidInput`, which are raised before anything is sent, and `StoreError`, where nothing could
+be put on our own disk. Nothing here knows HTTP libraries,
 settings or files. No error holds a credential, or the server's echo of what was sent.
 """
 
@@ -26,10 +27,13 @@ __all__ = [
     "InvalidInput",
     "NotFound",
     "OperationFailed",
+    "OutboxFull",
     "RateLimited",
     "Refused",
     "ServerBusy",
     "ServerError",
+    "StoreError",
+    "StoreTooNew",
     "TimedOut",
     "Unauthorized",
     "Unavailable",
@@ -48,6 +52,25 @@ class ConfigError(BankclientError):
 
 class InvalidInput(BankclientError, ValueError):
     """A caller's value that no server would take; raised before anything is sent."""
+
+
+class StoreError(BankclientError):
+    """Our store on the disk cannot be read or written; the message names the file and the mend.
+
+    What was being written is undone whole, so it was not acknowledged. `busy` says that trying again may be enough.
+    """
+
+    def __init__(self, message: str, *, busy: bool = False) -> None:
+        super().__init__(message)
+        self.busy = busy
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a later major version, and was left as it is."""
+
+
+class OutboxFull(StoreError):
+    """What waits to be sent has reached its bound, in number or bytes; the new item was not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +175,11 @@ class Unauthorized(Refused):
 
 class NotFound(Refused):
     """404: no such bank, document, memory or route; `detail` says which."""
+
+    @property
+    def is_missing_bank(self) -> bool:
+        """Whether it is the bank that is not there (the server's sentence is `Bank 'x' not found`)."""
+        return self.from_server and self.detail.startswith("Bank ") and self.detail.endswith(" not found")
 
 
 class Conflict(Refused):

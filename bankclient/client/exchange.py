@@ -79,6 +79,10 @@ class Core:
         limit = usual if timeout is None else timeout
         return Exchange(self, call, limit, own_limit=limit < usual, began=self.now())
 
+    def context(self, operation: str, bank: str | None, elapsed: float, limit: float) -> Context:
+        """Return which call an error is about."""
+        return Context(operation, self.base_url, bank, elapsed, limit)
+
     def mask(self, text: str) -> str:
         """Return `text` without the client's credentials."""
         for secret in self.secrets:
@@ -135,11 +139,14 @@ class Exchange(Generic[T]):
     def read(self, response: Response) -> T:
         """Return the parsed answer; raise the `Refused` that fits it."""
         status = response.status
-        if not (200 <= status < 300 or status in self.call.accept):  # noqa: PLR2004 - the range of success
+        is_success = 200 <= status < 300  # noqa: PLR2004 - the range of success
+        if not is_success and status not in self.call.accept:
             raise self.refused(status, response.headers, response.body)
         try:
             return self.call.parse(response.body)
         except ValueError as error:
+            if not is_success:
+                raise self.refused(status, response.headers, response.body) from error
             reason = _not_the_api(response.headers.get("content-type", ""), error)
             raise UnexpectedReply(
                 reason, self._context(), status=status, from_server=False, earlier=self._earlier
@@ -209,8 +216,7 @@ class Exchange(Generic[T]):
 
     def failed(self, error: CallError) -> T:
         """Report the failure; return the empty answer of a degraded client whose server is away, else raise."""
-        outcome = outcome_of(error, own_limit=self.own_limit)
-        self._report(outcome)
+        outcome = self.settle(error)
         if not (self.core.degrade and is_away(error)):
             raise error
         # A server that is gone is one outage, whatever was asked of it; one that refuses a kind of call is that kind's.
@@ -218,6 +224,12 @@ class Exchange(Generic[T]):
         if self.core.outages.setdefault(cause, self.began) == self.began:
             _log.warning("memory is away, going on without it: %s: %s", type(error).__name__, error)
         return self.call.empty()
+
+    def settle(self, error: CallError) -> Outcome:
+        """Report to the breaker what `error` says about the server, and return that."""
+        outcome = outcome_of(error, own_limit=self.own_limit)
+        self._report(outcome)
+        return outcome
 
     def abandon(self) -> None:
         """Give the breaker's permit back: the caller went away, which says nothing about the server."""
@@ -232,13 +244,8 @@ class Exchange(Generic[T]):
         return self.limit - (self.core.now() - self.began)
 
     def _context(self) -> Context:
-        return Context(
-            operation=self.call.operation,
-            server=self.core.base_url,
-            bank=self.call.bank,
-            elapsed=self.core.now() - self.began,
-            limit=self.limit,
-        )
+        elapsed = self.core.now() - self.began
+        return self.core.context(self.call.operation, self.call.bank, elapsed, self.limit)
 
     def _failed(self, kind: type[Unavailable], reason: str) -> Unavailable:
         return kind(reason, self._context(), earlier=self._earlier)

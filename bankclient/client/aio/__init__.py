@@ -1,0 +1,1 @@
+"""The async client, from which the sync one is made."""

@@ -1,0 +1,135 @@
+"""Sends calls: the one place where retries, breaker, deadline and degradation meet the transport.
+
+It knows `Call`, `Exchange` and a transport, and no bank, endpoint or setting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from tenacity import AsyncRetrying
+
+from bankclient.api import calls
+from bankclient.api.call import Repeat
+from bankclient.api.capabilities import Capabilities
+from bankclient.client.transport import NoAnswer, UnreadableReply
+from bankclient.errors import CallError, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from bankclient.api.call import Call
+    from bankclient.api.models.server import Version
+    from bankclient.client.exchange import Core, Exchange
+    from bankclient.client.transport import AsyncStreamedResponse, AsyncTransport
+
+__all__ = ["AsyncCaller"]
+
+T = TypeVar("T")
+
+
+class AsyncCaller:
+    """Sends calls over one transport; safe to use from several tasks at once."""
+
+    def __init__(
+        self, core: Core, transport: AsyncTransport, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self.core = core
+        self._transport = transport
+        self.sleep = sleep
+        self._capabilities: Capabilities | None = None
+
+    async def call(self, call: Call[T], *, timeout: float | None = None) -> T:
+        """Return the parsed answer to `call`.
+
+        `timeout` is wall-clock time in seconds for all attempts together; `None` is the setting for this kind of call.
+        Raises `Unavailable` where no answer came, `Refused` where it is not the one asked for; a degraded client
+        returns the call's empty answer instead while its server is away.
+        """
+        exchange = self.core.begin(await self._fitted(call), timeout)
+        try:
+            answer: T = await AsyncRetrying(sleep=self.sleep, **exchange.retry_options())(
+                partial(self._attempt, exchange)
+            )
+        except CallError as error:
+            return exchange.failed(error)
+        except BaseException:
+            exchange.abandon()
+            raise
+        exchange.succeeded()
+        return answer
+
+    async def _attempt(self, exchange: Exchange[T]) -> T:
+        exchange.open()
+        request, left = exchange.request()
+        try:
+            response = await self._transport.send(request, left)
+        except NoAnswer as error:
+            raise exchange.unanswered(error) from error.__cause__
+        except UnreadableReply as error:
+            raise exchange.unreadable(error) from error.__cause__
+        answer: T = exchange.read(response)
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def stream(
+        self, call: Call[object], *, timeout: float | None = None
+    ) -> AsyncGenerator[AsyncStreamedResponse, None]:
+        """Give the answer to `call` as soon as its status is here; its body is read piece by piece, and never repeated.
+
+        `timeout` bounds the wait for the status and for each piece, in seconds. Raises as `call` does, while it begins
+        and while it is read; `degrade` makes no difference here.
+        """
+        exchange = self.core.begin(call, timeout)
+        try:
+            exchange.open()
+            request, left = exchange.request()
+            async with self._transport.stream(request, left) as answer:
+                if answer.status >= 300:  # noqa: PLR2004 - what is not success
+                    body = b"".join([piece async for piece in answer.iter_bytes()])
+                    raise exchange.refused(answer.status, answer.headers, body)  # noqa: TRY301 - where the body is
+                exchange.succeeded()
+                yield answer
+        except NoAnswer as error:
+            failure = exchange.unanswered(error)
+            exchange.settle(failure)
+            raise failure from error.__cause__
+        except CallError as error:
+            exchange.settle(error)
+            raise
+        except BaseException:
+            exchange.abandon()
+            raise
+
+    async def capabilities(self) -> Capabilities:
+        """Return what the server's version can do, asked once and kept; raises as `call` does."""
+        if self._capabilities is not None:
+            return self._capabilities
+        answer = await self.version()
+        known = Capabilities.of(answer.api_version)
+        if not answer.degraded:
+            self._capabilities = known
+        return known
+
+    async def version(self, *, timeout: float | None = None) -> Version:
+        """Return the server's version; one before 1.0 has it under another path."""
+        try:
+            return await self.call(calls.version(), timeout=timeout)
+        except NotFound:
+            return await self.call(calls.version(path="/version"), timeout=timeout)
+
+    async def _fitted(self, call: Call[T]) -> Call[T]:
+        """Return `call` after checking it against the server's version, where it rests on something newer.
+
+        A read asks for the version first. A write does not wait for that: it is checked if the version is known.
+        """
+        if call.needs and call.repeat is Repeat.READ:
+            await self.capabilities()
+        return call if self._capabilities is None else self._capabilities.fit(call)
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        await self._transport.close()

@@ -1,0 +1,114 @@
+"""From settings to a client's parts: where it sends, with which key and limits, and what its project's scope is.
+
+It turns `HINDSIGHT_*` into the values that both clients are built from, once, and logs what was wrong with them. It
+opens no connection.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bankclient.client.exchange import Core
+from bankclient.client.policy import Breaker
+from bankclient.client.transport import Route
+from bankclient.project import Project, find_project
+from bankclient.scope import Scope, scope_of
+from bankclient.settings import Settings, load
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from bankclient.api.call import TimeLimit
+
+__all__ = ["EMBEDDED", "Setup", "set_up"]
+
+EMBEDDED: Final = "embedded"
+"""The value of HINDSIGHT_API_URL that means the bank in this process."""
+_log = logging.getLogger("bankclient.client")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a client is built from."""
+
+    settings: Settings
+    project: Project
+    core: Core
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the bank is the one in this process."""
+        return self.settings.api_url == EMBEDDED
+
+    @property
+    def bank_file(self) -> Path:
+        """Where the embedded bank is kept."""
+        return self.settings.state_dir / "embedded.sqlite3"
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The bank and tags that the project files under."""
+        return scope_of(self.settings, self.project)
+
+    @cached_property
+    def route(self) -> Route:
+        """The way to the server; what could not be used of the environment is logged, once."""
+        route = Route.to(self.settings.api_url)
+        for warning in route.warnings:
+            _log.warning("%s", warning)
+        return route
+
+
+def set_up(
+    *,
+    settings: Settings | None,
+    folder: str | os.PathLike[str] | None,
+    flags: Mapping[str, object],
+    degrade: bool,
+    breaker: Breaker | None,
+) -> Setup:
+    """Return the parts of a client for the project of `folder` (`None`: the current directory).
+
+    Without `settings` they are read from the environment and `config.toml`, overruled by `flags`, and what was wrong
+    with them is logged. Raises `ConfigError` for a bad flag.
+    """
+    project = find_project(folder)
+    if settings is None:
+        folders = [Path(folder) if folder is not None else Path.cwd()] if project.root is None else [project.root]
+        loaded = load(flags=flags, folders=folders)
+        settings = loaded.settings
+        for warning in loaded.warnings:
+            _log.warning("%s", warning)
+    elif flags:
+        settings = load(environ={}, flags=settings.model_dump() | dict(flags)).settings
+    return Setup(settings, project, _core(settings, degrade=degrade, breaker=breaker))
+
+
+def _core(settings: Settings, *, degrade: bool, breaker: Breaker | None) -> Core:
+    limits: dict[TimeLimit, float] = {
+        "request": settings.request_timeout_ms / 1000,
+        "recall": settings.recall_timeout_ms / 1000,
+        "retain": settings.retain_timeout_ms / 1000,
+        "reflect": settings.reflect_timeout_ms / 1000,
+    }
+    token = settings.api_token.get_secret_value() if settings.api_token else None
+    userinfo = settings.api_userinfo.get_secret_value() if settings.api_userinfo else None
+    headers: dict[str, str] = {}
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    elif userinfo is not None:
+        headers["authorization"] = "Basic " + base64.b64encode(userinfo.encode()).decode()
+    return Core(
+        base_url="http://embedded" if settings.api_url == EMBEDDED else settings.api_url,
+        limits=limits,
+        headers=headers,
+        secrets=tuple(secret for secret in (token, userinfo, headers.get("authorization")) if secret),
+        breaker=breaker or Breaker(),
+        degrade=degrade,
+    )

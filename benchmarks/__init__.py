@@ -1,0 +1,1 @@
+"""What bankclient costs, as ratios within one run: `python -m benchmarks`."""
