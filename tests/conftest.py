@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import os
 import signal
 import socket
@@ -38,31 +39,38 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
+    """Give homes that are not made yet, and have temporary files beside them for the whole session.
+
+    `tmp_path` would do, at several times the cost for each test.
+    """
+    folder = tmp_path_factory.mktemp("homes")
+    temporary = folder / "tmp"
+    temporary.mkdir(mode=0o700)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        patch.setattr(tempfile, "tempdir", None)  # forget the folder that was found before
+        yield (folder / str(number) for number in itertools.count(1))
+
+
 @pytest.fixture(autouse=True)
-def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Home and temporary folders inside `tmp_path`; nothing of the person who runs the tests, nor of their proxies."""
+def _own_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the test a new and empty home, and nothing of the person who runs it, nor of their proxies."""
     for name in list(os.environ):
         if name.startswith(_FOREIGN) or name.upper().endswith("_PROXY"):
             monkeypatch.delenv(name)
-    home = tmp_path / "home"
-    folders = {
-        "HOME": home,
-        "TMPDIR": tmp_path / "tmp",
-        "XDG_CACHE_HOME": home / ".cache",
-        "XDG_CONFIG_HOME": home / ".config",
-        "XDG_DATA_HOME": home / ".local" / "share",
-        "XDG_RUNTIME_DIR": tmp_path / "run",
-        "XDG_STATE_HOME": home / ".local" / "state",
-    }
-    for name, folder in folders.items():
-        monkeypatch.setenv(name, str(folder))
-    for name in (
-        "HOME",
-        "TMPDIR",
-        "XDG_RUNTIME_DIR",
-    ):  # these exist on a person's machine; the others are made on demand
-        folders[name].mkdir(mode=0o700)
-    monkeypatch.setattr(tempfile, "tempdir", None)  # forget the folder that was found before
+    home = next(_homes)
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home))  # by its specification it exists and is private, as the home is
+    for name, folder in (
+        ("CACHE", ".cache"),
+        ("CONFIG", ".config"),
+        ("DATA", ".local/share"),
+        ("STATE", ".local/state"),
+    ):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / folder))
 
 
 def _is_ours(host: object) -> bool:

@@ -108,14 +108,22 @@ def test_unix_sockets_and_both_loopback_addresses_are_free(tmp_path: Path, monke
             socket.create_connection((host, listener.getsockname()[1])).close()
 
 
-def test_home_and_temporary_files_are_inside_tmp_path(tmp_path: Path) -> None:
-    """Nothing a test writes by default lands outside its own folder."""
-    assert Path.home().is_relative_to(tmp_path)
-    with tempfile.NamedTemporaryFile() as file:
-        assert Path(file.name).is_relative_to(tmp_path)
-    folders = {name: value for name, value in os.environ.items() if name.startswith("XDG_")}
-    assert all(Path(value).is_relative_to(tmp_path) for value in folders.values())
+def test_a_home_is_empty_and_everything_personal_is_in_it(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing a test writes by default lands where a person or another session would find it."""
+    home, session = Path.home(), tmp_path_factory.getbasetemp()
+    assert list(home.iterdir()) == []
+    (home / "left behind").touch()
+    folders = {name: Path(value) for name, value in os.environ.items() if name.startswith("XDG_")}
     assert folders.keys() >= {"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"}
+    assert all(folder.is_relative_to(home) for folder in folders.values())
+    with tempfile.NamedTemporaryFile() as file:
+        assert Path(file.name).is_relative_to(session)
+    assert home.is_relative_to(session)
+
+
+def test_the_next_test_has_another_home() -> None:
+    """What the test before left in its home is not seen."""
+    assert list(Path.home().iterdir()) == []
 
 
 @given(st.text())
