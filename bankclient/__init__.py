@@ -5,9 +5,7 @@ The public names load when they are first used, so that `import bankclient` cost
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as `typing` has it, whose import would cost more than all the rest here
 if TYPE_CHECKING:
     from bankclient.api import calls
     from bankclient.api.models.retain import MemoryItem
@@ -57,6 +55,8 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - needed by nobody who only imports the package
+
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -162,7 +162,11 @@ class Route:
 
 
 class _Pool(httpx.BaseTransport):
-    """httpcore's pool under httpx, so that the pool can have our backend: httpx itself offers no way to hand one in."""
+    """An httpx transport whose pool has our backend: httpx's own offers no way to hand one in.
+
+    It is used without an httpx client around it: redirections, cookies and proxies of the environment, which a client
+    adds, are what must not happen here.
+    """
 
     def __init__(self, route: Route) -> None:
         tls, backend = route.tls, SyncBackend()
@@ -319,11 +323,11 @@ class HttpTransport:
         self._route = route
         # By process id: a child must not speak on its parent's sockets, nor close them. No lock, which a fork could
         # hand over locked: `setdefault` settles a race.
-        self._clients: dict[int, httpx.Client] = {}
+        self._pools: dict[int, _Pool] = {}
 
     def send(self, request: Request, limit: float) -> Response:
         with deadline_in(limit), _translated(limit):
-            answer = self._client().send(_build(request, limit), stream=True)
+            answer = self._pool().handle_request(_build(request, limit))
             try:
                 body = _Collector(answer)
                 for piece in answer.iter_bytes():
@@ -337,23 +341,20 @@ class HttpTransport:
     @contextlib.contextmanager
     def stream(self, request: Request, limit: float) -> Generator[StreamedResponse, None, None]:
         with deadline_in(limit), _translated(limit):
-            answer = self._client().send(_build(request, limit), stream=True)
+            answer = self._pool().handle_request(_build(request, limit))
         try:
             yield _Streamed(answer, limit)
         finally:
             answer.close()
 
     def close(self) -> None:
-        client = self._clients.pop(os.getpid(), None)
-        if client is not None:
-            client.close()
+        pool = self._pools.pop(os.getpid(), None)
+        if pool is not None:
+            pool.close()
 
-    def _client(self) -> httpx.Client:
-        held = self._clients.get(os.getpid())
-        if held is None:
-            made = httpx.Client(transport=_Pool(self._route), trust_env=False)
-            held = self._clients.setdefault(os.getpid(), made)
-        return held
+    def _pool(self) -> _Pool:
+        held = self._pools.get(os.getpid())
+        return self._pools.setdefault(os.getpid(), _Pool(self._route)) if held is None else held
 
 
 class _Streamed:
@@ -378,12 +379,12 @@ class AsyncHttpTransport:
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._clients: dict[asyncio.AbstractEventLoop, tuple[int, httpx.AsyncClient]] = {}
+        self._pools: dict[asyncio.AbstractEventLoop, tuple[int, _AsyncPool]] = {}
 
     async def send(self, request: Request, limit: float) -> Response:
         with _translated(limit):
             async with asyncio.timeout(limit):
-                answer = await self._client().send(_build(request, limit), stream=True)
+                answer = await self._pool().handle_async_request(_build(request, limit))
                 try:
                     body = _Collector(answer)
                     async for piece in answer.aiter_bytes():
@@ -398,25 +399,25 @@ class AsyncHttpTransport:
     async def stream(self, request: Request, limit: float) -> AsyncGenerator[AsyncStreamedResponse, None]:
         with _translated(limit):
             async with asyncio.timeout(limit):
-                answer = await self._client().send(_build(request, limit), stream=True)
+                answer = await self._pool().handle_async_request(_build(request, limit))
         try:
             yield _AsyncStreamed(answer, limit)
         finally:
             await answer.aclose()
 
     async def close(self) -> None:
-        _, client = self._clients.pop(asyncio.get_running_loop(), (0, None))
-        if client is not None:
-            await client.aclose()
+        _, pool = self._pools.pop(asyncio.get_running_loop(), (0, None))
+        if pool is not None:
+            await pool.aclose()
 
-    def _client(self) -> httpx.AsyncClient:
+    def _pool(self) -> _AsyncPool:
         loop, process = asyncio.get_running_loop(), os.getpid()
-        held = self._clients.get(loop)
+        held = self._pools.get(loop)
         if held is None or held[0] != process:
             # A loop that ended without `close` cannot close its connections any more, and they hold on to it.
-            self._clients = {other: kept for other, kept in self._clients.items() if not other.is_closed()}
-            held = process, httpx.AsyncClient(transport=_AsyncPool(self._route), trust_env=False)
-            self._clients[loop] = held
+            self._pools = {other: kept for other, kept in self._pools.items() if not other.is_closed()}
+            held = process, _AsyncPool(self._route)
+            self._pools[loop] = held
         return held[1]
 
 
