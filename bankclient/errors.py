@@ -2,8 +2,8 @@
 
 Two roots for a call to a server: `Unavailable` (no answer came) and `Refused` (an answer came that we dislike). Beside
 them `ConfigError` and `InvalidInput`, which are raised before anything is sent, and `StoreError`, where nothing could
-be put on our own disk. Nothing here knows HTTP libraries,
-settings or files. No error holds a credential, or the server's echo of what was sent.
+be put on our own disk. Nothing here knows HTTP libraries, settings or files. No error holds a credential, or the
+server's echo of what was sent.
 """
 
 from __future__ import annotations

@@ -1,0 +1,92 @@
+"""Taking items in: new rows of batches and items, in the transaction of the caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bankclient.store.outbox.model import Kind
+from bankclient.store.outbox.rows import lane_id, next_tick, tags_text
+from bankclient.store.outbox.schedule import SEAL_SECONDS
+from bankclient.store.outbox.states import State, Step
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from bankclient.store.outbox.model import Address
+    from bankclient.store.outbox.sealing import Item
+
+__all__ = ["FACTS", "Intake"]
+
+FACTS = 16
+"""So many facts are a full batch."""
+
+
+class Intake:
+    """Takes items in for one address at one time."""
+
+    def __init__(self, tx: sqlite3.Connection, address: Address, now: float) -> None:
+        self._tx = tx
+        self._address = address
+        self._now = now
+        known = lane_id(tx, address.destination)
+        if known is None:
+            url, key = address.destination.url, address.destination.key
+            known = tx.execute("INSERT INTO lanes (url, key) VALUES (?, ?)", (url, key)).lastrowid
+        self._lane = known
+
+    def queued(self, document: str) -> int | None:
+        """Return the newest item of that document that is neither stored nor dead."""
+        row = self._tx.execute(
+            "SELECT max(i.id) AS id FROM items i JOIN batches b ON b.id = i.batch"
+            " WHERE i.bank = ? AND i.document = ? AND i.lane = ? AND b.state NOT IN (?, ?)",
+            (self._address.bank, document, self._lane, State.STORED, State.DEAD),
+        ).fetchone()
+        return None if row["id"] is None else int(row["id"])
+
+    def gather(self, item: Item, *, alone: bool) -> int:
+        """Put the fact into the newest open batch that has room, or begin one for it; return the item's number.
+
+        It begins one where its document is queued already (`alone`), so that batches that share a document stand in
+        the order of acknowledgement.
+        """
+        number, size = next_tick(self._tx), len(item.body)
+        newest = self._tx.execute(
+            "SELECT id, items FROM batches WHERE state = ? AND lane = ? AND bank = ? AND tags = ?"
+            " ORDER BY id DESC LIMIT 1",
+            (State.OPEN, self._lane, self._address.bank, tags_text(self._address)),
+        ).fetchone()
+        if alone or newest is None or newest["items"] >= FACTS:
+            batch = number
+            self._insert_batch(number, Kind.FACT, items=1, size=size, until=self._now + SEAL_SECONDS)
+        else:
+            batch = newest["id"]
+            self._tx.execute("UPDATE batches SET items = items + 1, size = size + ? WHERE id = ?", (size, batch))
+        self._insert_item(number, batch, item, item.body)
+        return number
+
+    def seal(self, kind: Kind, items: Sequence[Item], *, body: bytes, size: int, operation_id: str) -> int:
+        """Put the items in as a sealed batch of their own; return the number of the first."""
+        number = next_tick(self._tx, len(items))
+        self._insert_batch(number, kind, items=len(items), size=size, until=0.0)
+        self._tx.execute(
+            "UPDATE batches SET state = ?, step = ?, operation_id = ?, body = ? WHERE id = ?",
+            (State.SEALED, Step.SEND, operation_id, body, number),
+        )
+        for offset, item in enumerate(items):
+            self._insert_item(number + offset, number, item, None)
+        return number
+
+    def _insert_batch(self, number: int, kind: Kind, *, items: int, size: int, until: float) -> None:
+        address, now = self._address, self._now
+        self._tx.execute(
+            "INSERT INTO batches (id, lane, kind, bank, tags, state, items, size, added, changed, until)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (number, self._lane, kind, address.bank, tags_text(address), State.OPEN, items, size, now, now, until),
+        )
+
+    def _insert_item(self, number: int, batch: int, item: Item, body: bytes | None) -> None:
+        self._tx.execute(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (number, batch, self._lane, self._address.bank, item.document, item.content_hash, body),
+        )

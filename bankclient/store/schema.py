@@ -1,0 +1,78 @@
+"""The tables, as the migrations that make them.
+
+A migration is a tuple of statements, done in one transaction; a new one goes to the end of `MIGRATIONS` and only adds
+(tables, columns with defaults, indexes), so that an older program of the same `MAJOR` can still use the file. What
+could not be read by it needs a new `MAJOR`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MAJOR", "MIGRATIONS"]
+
+MAJOR = 1
+"""A file of a later major version is refused untouched."""
+
+_OUTBOX = (
+    # `tick` numbers whatever has an order: acknowledged items, hand-outs, answers. A wall clock steps, this does not.
+    # `items` and `bytes` are what the outbox holds and has not stored, kept up by the triggers below.
+    """CREATE TABLE counters (
+        tick INTEGER NOT NULL, items INTEGER NOT NULL, bytes INTEGER NOT NULL
+    )""",
+    "INSERT INTO counters VALUES (0, 0, 0)",
+    # One row a destination. `until`, `why`, `since` and `holds` are its pause; `lease` names who sends for it now.
+    """CREATE TABLE lanes (
+        id INTEGER PRIMARY KEY, url TEXT NOT NULL, key TEXT NOT NULL,
+        until REAL NOT NULL DEFAULT 0, why TEXT NOT NULL DEFAULT '', since REAL, holds INTEGER NOT NULL DEFAULT 0,
+        lease TEXT, holder TEXT, lease_until REAL NOT NULL DEFAULT 0,
+        stored_at REAL, error TEXT NOT NULL DEFAULT '', error_at REAL,
+        UNIQUE (url, key)
+    )""",
+    # The tick at which the newest stored batch of a kind had been accepted.
+    """CREATE TABLE proofs (
+        lane INTEGER NOT NULL REFERENCES lanes ON DELETE CASCADE, kind TEXT NOT NULL, tick INTEGER NOT NULL,
+        PRIMARY KEY (lane, kind)
+    ) WITHOUT ROWID""",
+    # The id is the tick of the first item, so ids order batches as they were acknowledged. `ticket` is set while
+    # somebody works on the batch. `body` holds the sealed bytes until they are stored.
+    """CREATE TABLE batches (
+        id INTEGER PRIMARY KEY, lane INTEGER NOT NULL REFERENCES lanes, kind TEXT NOT NULL, bank TEXT NOT NULL,
+        tags TEXT NOT NULL, state TEXT NOT NULL, step TEXT, operation_id TEXT UNIQUE, server_operation TEXT,
+        obsolete TEXT, body BLOB, items INTEGER NOT NULL, size INTEGER NOT NULL, added REAL NOT NULL,
+        changed REAL NOT NULL, until REAL NOT NULL, why TEXT NOT NULL DEFAULT '', ticket INTEGER,
+        sent INTEGER NOT NULL DEFAULT 0, accepted INTEGER, tries INTEGER NOT NULL DEFAULT 0,
+        unanswered INTEGER NOT NULL DEFAULT 0, polls INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0,
+        refused INTEGER, renamed INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0, failed INTEGER,
+        failing_since REAL
+    )""",
+    "CREATE INDEX batches_in_order ON batches (lane, step, unanswered / 3, id)",
+    "CREATE INDEX batches_by_time ON batches (lane, step, until)",
+    "CREATE INDEX batches_by_state ON batches (state, id)",
+    "CREATE INDEX batches_handed_out ON batches (lane) WHERE ticket IS NOT NULL",
+    # `body` is an item's JSON while its batch is open; then the batch holds it.
+    """CREATE TABLE items (
+        id INTEGER PRIMARY KEY, batch INTEGER NOT NULL REFERENCES batches ON DELETE CASCADE,
+        lane INTEGER NOT NULL REFERENCES lanes, bank TEXT NOT NULL, document TEXT, content_hash TEXT, body BLOB
+    )""",
+    "CREATE INDEX items_by_batch ON items (batch)",
+    "CREATE INDEX items_by_document ON items (bank, document, lane, batch)",
+    """CREATE TABLE forgotten (
+        url TEXT NOT NULL, bank TEXT NOT NULL, document TEXT NOT NULL, at REAL NOT NULL,
+        PRIMARY KEY (url, bank, document)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE losses (
+        reason TEXT PRIMARY KEY, items INTEGER NOT NULL, bytes INTEGER NOT NULL, at REAL NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TRIGGER batch_came AFTER INSERT ON batches BEGIN
+        UPDATE counters SET items = items + new.items, bytes = bytes + new.size;
+    END""",
+    """CREATE TRIGGER batch_changed AFTER UPDATE OF items, size, state ON batches BEGIN
+        UPDATE counters SET items = items + (new.state <> 'stored') * new.items - (old.state <> 'stored') * old.items,
+            bytes = bytes + (new.state <> 'stored') * new.size - (old.state <> 'stored') * old.size;
+    END""",
+    """CREATE TRIGGER batch_went AFTER DELETE ON batches WHEN old.state <> 'stored' BEGIN
+        UPDATE counters SET items = items - old.items, bytes = bytes - old.size;
+    END""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_OUTBOX,)
+"""What makes a file of this `MAJOR`, in order; `user_version` counts how many of them are done."""
