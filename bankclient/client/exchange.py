@@ -221,7 +221,8 @@ class Exchange(Generic[T]):
             raise error
         # A server that is gone is one outage, whatever was asked of it; one that refuses a kind of call is that kind's.
         cause = self.call.operation if outcome is Outcome.ANSWERED else ""
-        if self.core.outages.setdefault(cause, self.began) == self.began:
+        if cause not in self.core.outages:
+            self.core.outages[cause] = self.began
             _log.warning("memory is away, going on without it: %s: %s", type(error).__name__, error)
         return self.call.empty()
 
