@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Need", "Repeat", "TimeLimit", "clean_text", "encode_json", "segment"]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 TimeLimit = Literal["request", "recall", "retain", "reflect"]
 """Which of the four `HINDSIGHT_*_TIMEOUT_MS` settings bounds a call."""
 
@@ -40,18 +40,19 @@ class Repeat(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
+class Call(Generic[T_co]):
     """One request to the Hindsight API.
 
-    `path` is already percent-encoded and relative to the server's base URL; `parse` reads the bytes of a 2xx reply and
-    raises `ValueError` on one that breaks the contract; `empty` makes the marked answer of a degraded client.
+    `path` is already percent-encoded and relative to the server's base URL, `query` is not; `parse` reads the bytes of
+    a 2xx reply and raises `ValueError` on one that breaks the contract; `empty` makes the marked answer of a degraded
+    client.
     """
 
     operation: str
     method: str
     path: str
-    parse: Callable[[bytes], T] = field(repr=False, compare=False)
-    empty: Callable[[], T] = field(repr=False, compare=False)
+    parse: Callable[[bytes], T_co] = field(repr=False, compare=False)
+    empty: Callable[[], T_co] = field(repr=False, compare=False)
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = field(default=None, repr=False)
     repeat: Repeat = Repeat.NEVER
@@ -91,12 +92,15 @@ def clean_text(text: str) -> str:
 
 
 def encode_json(value: Mapping[str, Any]) -> bytes:
-    """Return `value` as compact UTF-8 JSON, strings cleaned as `clean_text` does.
+    """Return `value` as compact UTF-8 JSON, lone surrogates as U+FFFD.
 
-    Raises `InvalidInput` for NaN and infinities: on those the server answers a bare 500 and drops the connection.
+    Raises `InvalidInput` for what JSON cannot carry; to NaN the server answers a bare 500 and drops the connection.
     """
     try:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError) as error:  # NaN, infinite, too large, circular; no JSON; too deep
         raise InvalidInput(f"the request holds something that JSON cannot carry: {error}") from error
-    return clean_text(encoded).encode()
+    try:
+        return encoded.encode()
+    except UnicodeEncodeError:
+        return clean_text(encoded).encode()

@@ -37,14 +37,14 @@ _SINCE = {
     "delete_operation": (0, 8, 5),
     "operation_ids": (0, 8, 6),
     "liveness": (0, 9, 1),
-    "content_blocks": (1, 0, 0),
+    "content_blocks": (0, 10, 0),
+    "missing_bank_is_404": (0, 10, 1),
+    "long_query_is_cut": (0, 10, 3),
     "bank_pages": (1, 0, 0),
-    "missing_bank_is_404": (1, 0, 0),
-    "long_query_is_cut": (1, 0, 0),
 }
-"""The first version with each. What is tied to 1.0.0 was seen absent in 0.9.1 and present in 1.1.0."""
+"""The first released version with each."""
 
-_VERSION = re.compile(r"\s*v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?P<rest>\S*)\s*", re.ASCII)
+_VERSION = re.compile(r"\s*v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?P<rest>(?!\d)\S*)\s*", re.ASCII)
 _PRE_RELEASE = re.compile(r"[-._]?(?:a|b|c|rc|alpha|beta|pre|preview|dev)[-._]?\d*", re.ASCII | re.IGNORECASE)
 
 

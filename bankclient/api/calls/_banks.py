@@ -136,6 +136,8 @@ def get_bank_config(bank: str) -> Call[BankConfig]:
 
 def patch_bank_config(bank: str, updates: Mapping[str, Any]) -> Call[BankConfig]:
     """Set fields of the bank's own; `None` takes one back. The server answers 400 to a field that it does not know."""
+    if not updates:
+        raise InvalidInput("updates is empty: there is nothing to set")
     return _config_call("patch_bank_config", "PATCH", bank, Repeat.IDENTIFIED, body={"updates": dict(updates)})
 
 

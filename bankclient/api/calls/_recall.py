@@ -55,8 +55,8 @@ def recall(
     The server's own choice for `tags_match` is `any`, which also finds *untagged* memories. `max_tokens` bounds the
     text of the memories; the first always comes. `min_scores` has floors by stage (semantic, keyword, reranker, final),
     of which only `final` holds for every memory. `query_timestamp` is what "yesterday" in the query is counted from;
-    `temporal_window` (start, end) ranks memories of that time higher and leaves none out. A server before 1.0 answers
-    an empty result for a bank that is not there, a later one 404, and one before 1.0 refuses a query over 500 tokens.
+    `temporal_window` (start, end) ranks memories of that time higher and leaves none out. A server before 0.10 answers
+    an empty result for a bank that is not there, a later one 404; one before 0.10.3 refuses a query over 500 tokens.
 
     Raises `InvalidInput` for what the server would refuse or take as no filter.
     """
@@ -114,8 +114,8 @@ def _budget_of(part: object, what: str) -> dict[str, int] | None:
         raise values.wrong(
             what, part, f"give a number of tokens, or a mapping with some of {', '.join(sorted(_BUDGETS))}"
         )
-    # An observation's budget is -1 for "no bound", so that numbers below zero are the server's to judge.
-    return {str(name): int(str(tokens)) for name, tokens in part.items()}
+    # An observation's budget may be -1, for "no bound".
+    return {str(name): values.integer(tokens, f"{what}.{name}") for name, tokens in part.items()}
 
 
 def _window(given: object, what: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ Each check takes the value and `what` it is called, returns what goes into the J
 from __future__ import annotations
 
 import math
+import reprlib
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ __all__ = [
     "fact_types",
     "given",
     "identifier",
+    "integer",
+    "is_iterable",
     "is_mapping",
     "is_sequence",
     "maybe",
@@ -42,8 +45,6 @@ __all__ = [
 T = TypeVar("T")
 Check: TypeAlias = Callable[[object, str], T]
 
-_SHOWN = 60  # letters of a wrong value that a message repeats
-
 
 def given(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     """Return the fields that are not `None`: what is not named is left to the server."""
@@ -57,8 +58,10 @@ def maybe(check: Check[T], value: object, what: str) -> T | None:
 
 def wrong(what: str, value: object, mend: str) -> InvalidInput:
     """Return the error for a value of the wrong kind, which it shows in short."""
-    shown = repr(value)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    try:
+        shown = reprlib.repr(value)
+    except ValueError:  # a number of more digits than Python likes to write
+        shown = "of very many digits"
     return InvalidInput(f"{what} is {type(value).__name__} {shown}: {mend}")
 
 
@@ -132,21 +135,27 @@ def switch(value: object, what: str) -> bool:
     return value
 
 
-def whole(value: object, what: str) -> int:
-    """Return a whole number, not negative. `True` and `3.0` are slips, not numbers."""
+def integer(value: object, what: str) -> int:
+    """Return a whole number of either sign. `True` and `3.0` are slips, not numbers."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise wrong(what, value, "give a whole number (int)")
-    if value < 0:
-        raise InvalidInput(f"{what} is {value}: give 0 or more")
     return value
+
+
+def whole(value: object, what: str) -> int:
+    """Return a whole number that is not negative."""
+    count = integer(value, what)
+    if count < 0:
+        raise wrong(what, value, "give 0 or more")
+    return count
 
 
 def number(value: object, what: str) -> float:
     """Return a finite number; to NaN in a request the server answers a bare 500 and drops the connection."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise wrong(what, value, "give a number")
-    if not math.isfinite(value):
-        raise InvalidInput(f"{what} is {value}: give a finite number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise wrong(what, value, "give a finite number")
     return value
 
 

@@ -89,8 +89,8 @@ class Done(Reply):
 def reader(model: type[R]) -> Callable[[bytes], R]:
     """Return the function that reads the bytes of a reply as `model`.
 
-    It raises `ValueError` on what is not JSON or breaks the contract; the message names fields and never quotes the
-    reply. JSON that only strict parsers refuse (lone surrogates as escapes, NaN, a byte-order mark, bytes that are not
+    It raises `ValueError` on what is not JSON or breaks the contract; the message names places and quotes no value.
+    JSON that only strict parsers refuse (lone surrogates as escapes, NaN, a byte-order mark, bytes that are not
     UTF-8) is mended: U+FFFD stands for what is no text, null for what is no number.
     """
 

@@ -23,7 +23,7 @@ __all__ = ["MemoryItem", "RetainResult", "TokenUsage"]
 class MemoryItem:
     """One text to retain, with what belongs to it. `None` or nothing leaves a field to the server.
 
-    `content` is a text, or content blocks (`{"type": "text", "text": …}`, images and files) for servers from 1.0.
+    `content` is a text, or content blocks (`{"type": "text", "text": …}`, images and files) for servers from 0.10.
     `timestamp` says when it was so: a datetime (naive means UTC), ISO 8601, `"unset"` for timeless; nothing is now.
     A document that is retained again gets the tags and metadata of the new call, also where that has none.
     """

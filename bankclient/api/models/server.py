@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
 
 from bankclient.api.models.base import Part, Reply
-from bankclient.api.models.fields import Flag, Text
+from bankclient.api.models.fields import Flag, NullMeans, Text
 
 __all__ = ["Features", "Health", "Liveness", "Version"]
 
@@ -51,4 +51,4 @@ class Version(Reply):
     """The server's version and features."""
 
     api_version: str
-    features: Features = Field(default_factory=Features)
+    features: Annotated[Features, NullMeans(Features)] = Features()
