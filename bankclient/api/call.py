@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from urllib.parse import quote
 
 from bankclient.errors import InvalidInput
+from bankclient.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -77,18 +78,6 @@ def segment(value: str, what: str) -> str:
     except UnicodeEncodeError as error:
         raise InvalidInput(f"{what} holds a lone surrogate, which is not text") from error
     return escaped.replace(".", "%2E") if value in {".", ".."} else escaped
-
-
-def clean_text(text: str) -> str:
-    """Return `text` as the server can store it: no NUL (it strips them), lone surrogates as U+FFFD."""
-    if "\x00" in text:
-        text = text.replace("\x00", "")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # A pair that was split into two escapes is one letter again; what stays alone is replaced.
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def encode_json(value: Mapping[str, Any]) -> bytes:
