@@ -6,7 +6,6 @@ It knows settings, scope and the API's calls; how a call is sent is the caller's
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
@@ -278,14 +277,20 @@ class BankClient:
         if mission is None or bank in self._has_mission:
             return
         self._has_mission.add(bank)
-        with contextlib.suppress(NotFound):
-            try:
-                config = self._caller.call(calls.get_bank_config(bank))
-                if not config.config.get("reflect_mission"):
-                    self._caller.call(calls.put_bank(bank, reflect_mission=mission))
-            except BankclientError as error:
-                self._has_mission.discard(bank)
-                _log.debug("the mission of bank %r is not set: %s", bank, error)
+        try:
+            if not self._mission_of(bank):
+                self._caller.call(calls.put_bank(bank, reflect_mission=mission))
+        except BankclientError as error:
+            self._has_mission.discard(bank)
+            _log.debug("the mission of bank %r is not set: %s", bank, error)
+
+    def _mission_of(self, bank: str) -> object:
+        try:
+            return (self._caller.call(calls.get_bank_config(bank))).config.get("reflect_mission")
+        except NotFound as error:
+            if error.is_missing_bank:
+                return None
+            raise
 
     def health(self, *, timeout: float | None = None) -> Health:
         """Return how the server and its database are."""
