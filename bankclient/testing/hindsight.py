@@ -90,7 +90,7 @@ class HindsightServer:
         self.stop()
 
     def start(self, timeout: float = 120.0) -> Self:
-        """Start what is not running, and wait until the server answers; after `kill` the data is still there.
+        """Start the server, after `kill` with the data it had, and wait until it answers.
 
         Raises `RuntimeError`, with the end of the log, where that fails or takes longer than `timeout` seconds.
         """
@@ -132,7 +132,7 @@ class HindsightServer:
             self._embeddings = ScriptedServer(handler=self._embed)
         if self._database is None:
             self._start_database(self.folder, until)
-        if self._api is None:
+        if self._api is None or self._api.poll() is not None:
             self._api = self._start_api(self.folder, self._embeddings)
         while not _is_healthy(self.port):
             if not _still_runs(self._api, until):
@@ -153,26 +153,23 @@ class HindsightServer:
         user: _User = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if as_root else {}
         if as_root:
             os.chown(home, _NOBODY, _NOBODY)
-        self.database_port = _free_port()
+        self.database_port = _free_port(other_than=self.port)
         environment = {"HOME": str(home), "PATH": os.defpath, "LC_ALL": "C"}
         log = folder / "postgres.log"
+
+        def run_pg0(*words: str) -> int:
+            with log.open("ab") as out:
+                return subprocess.call(  # noqa: S603 - the program of the caller's own environment
+                    [pg0, *words], cwd="/", env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out, **user
+                )
+
         # pg0 unpacks Postgres and makes the database, but its server is a daemon. Ours is a child of this process,
         # so that the id we signal cannot have become another program's.
-        create = ["start", "--name", "test", "-p", str(self.database_port), "-d", str(home / "data")]
-        for command in (create, ["stop", "--name", "test"]):
-            with log.open("ab") as out:
-                done = subprocess.run(  # noqa: S603 - the program of the caller's own environment
-                    [pg0, *command],
-                    cwd="/",
-                    env=environment,
-                    check=False,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=out,
-                    **user,
-                )
-            if done.returncode:
+        try:
+            if run_pg0("start", "--name", "test", "-p", str(self.database_port), "-d", str(home / "data")):
                 raise RuntimeError(f"Postgres could not be set up:\n{_tail(log)}")
+        finally:
+            run_pg0("stop", "--name", "test")
         installation = next((home / ".pg0" / "installation").iterdir())
         # Its libraries lie beside it, and it does not know where that is.
         environment["LD_LIBRARY_PATH"] = str(installation / "lib")
@@ -252,13 +249,15 @@ def _vector(text: str) -> list[float]:
     return [number / norm for number in numbers] if norm else [1.0] + [0.0] * (_VECTOR_SIZE - 1)
 
 
-def _free_port() -> int:
+def _free_port(other_than: int = 0) -> int:
     """Return a free port below those that systems give to outgoing connections.
 
     Of those, one could be taken while the server is down, by the very client that knocks at it.
     """
     while True:
         port = 20_000 + secrets.randbelow(12_000)
+        if port == other_than:
+            continue
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             try:
                 probe.bind(("127.0.0.1", port))
