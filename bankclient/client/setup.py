@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bankclient.client.exchange import Core
+from bankclient.client.http import Route
 from bankclient.client.policy import Breaker
-from bankclient.client.transport import Route
 from bankclient.project import Project, find_project
 from bankclient.scope import Scope, scope_of
 from bankclient.settings import Settings, load

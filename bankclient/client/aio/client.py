@@ -20,9 +20,9 @@ from bankclient.client.aio.memories import AsyncMemories
 from bankclient.client.aio.operations import AsyncOperations
 from bankclient.client.embedded import AsyncEmbeddedTransport
 from bankclient.client.filing import filed, narrowed
+from bankclient.client.http import AsyncHttpTransport
 from bankclient.client.merge import merge
 from bankclient.client.setup import set_up
-from bankclient.client.transport import AsyncHttpTransport
 from bankclient.errors import BankclientError, NotFound
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from bankclient.api.models.recall import RecallResult
 from bankclient.api.models.retain import MemoryItem
 from bankclient.client.embedded import EmbeddedTransport
 from bankclient.client.filing import filed, narrowed
+from bankclient.client.http import HttpTransport
 from bankclient.client.merge import merge
 from bankclient.client.setup import set_up
 from bankclient.client.sync.banks import Banks
@@ -23,7 +24,6 @@ from bankclient.client.sync.caller import Caller
 from bankclient.client.sync.documents import Documents
 from bankclient.client.sync.memories import Memories
 from bankclient.client.sync.operations import Operations
-from bankclient.client.transport import HttpTransport
 from bankclient.errors import BankclientError, NotFound
 
 if TYPE_CHECKING:

@@ -17,16 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 import respx
 
-from bankclient.client import transport as module
-from bankclient.client.transport import (
-    AsyncHttpTransport,
-    HttpTransport,
-    NoAnswer,
-    Request,
-    Response,
-    Route,
-    UnreadableReply,
-)
+from bankclient.client import http as module
+from bankclient.client.http import AsyncHttpTransport, HttpTransport, Route
+from bankclient.client.transport import NoAnswer, Request, Response, UnreadableReply
 from bankclient.errors import ConnectFailed, ConnectionLost, TimedOut, Unavailable
 from bankclient.testing.answers import Cut, Drip, Flood, Raw, Reply, Reset, Silence
 from bankclient.testing.scripted import ScriptedServer, black_hole
