@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from pydantic import Field
+
 from bankclient.api.models.base import Part, Reply
 from bankclient.api.models.fields import Flag, NullMeans, Text
 
@@ -51,4 +53,4 @@ class Version(Reply):
     """The server's version and features."""
 
     api_version: str
-    features: Annotated[Features, NullMeans(Features)] = Features()
+    features: Annotated[Features, NullMeans(Features)] = Field(default_factory=Features)
