@@ -24,6 +24,7 @@ __all__ = [
     "ConnectFailed",
     "ConnectionLost",
     "Context",
+    "Disabled",
     "InvalidInput",
     "NotFound",
     "OperationFailed",
@@ -137,6 +138,10 @@ class TimedOut(Unavailable):
 
 class BreakerOpen(Unavailable):
     """Not tried: the server gave no answer a moment ago, and the next probe is not due yet."""
+
+
+class Disabled(Unavailable):
+    """Not tried: memory is switched off for this caller (HINDSIGHT_DISABLED, or a `[[project]]` rule)."""
 
 
 class Refused(CallError):

@@ -32,6 +32,7 @@ from bankclient.errors import (
     BreakerOpen,
     CallError,
     Context,
+    Disabled,
     Refused,
     ServerBusy,
     TimedOut,
@@ -67,6 +68,7 @@ class Core:
     """Texts that must not appear in an error, should a server or gateway echo them."""
     breaker: Breaker = field(default_factory=Breaker)
     degrade: bool = False
+    is_disabled: bool = False
     now: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
     jitter: Callable[[], float] = random.random
@@ -104,9 +106,13 @@ class Exchange(Generic[T]):
     _earlier: list[CallError] = field(default_factory=list[CallError])
 
     def open(self) -> None:
-        """Ask the breaker for leave, once; raise `BreakerOpen`, or `ServerBusy` while the server wants to be let be."""
+        """Ask for leave to send, once; raise `Disabled`, `BreakerOpen`, or `ServerBusy` while the server wants peace."""
         if self._permit is not None:
             return
+        if self.core.is_disabled:
+            raise Disabled(
+                "memory is off for this caller: HINDSIGHT_DISABLED or a project rule says so", self._context()
+            )
         answer = self.core.breaker.ask(self.call.operation, self.core.now())
         if isinstance(answer, Permit):
             self._permit = answer

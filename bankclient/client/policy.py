@@ -15,6 +15,7 @@ from bankclient.api.call import Repeat
 from bankclient.errors import (
     BreakerOpen,
     CallError,
+    Disabled,
     RateLimited,
     Refused,
     ServerBusy,
@@ -85,7 +86,7 @@ def decide(error: CallError, repeat: Repeat, *, left: float, jitter: float) -> D
 
 
 def _is_passing(error: CallError, repeat: Repeat) -> bool:
-    if isinstance(error, BreakerOpen | UnexpectedReply):
+    if isinstance(error, BreakerOpen | Disabled | UnexpectedReply):
         return False
     if isinstance(error, Unavailable | RateLimited | ServerBusy):
         return True
@@ -140,7 +141,7 @@ def outcome_of(error: CallError | None, *, own_limit: bool) -> Outcome:
 
     `own_limit`: the caller allowed less time than the setting does, so running out of it proves nothing.
     """
-    if isinstance(error, BreakerOpen):
+    if isinstance(error, BreakerOpen | Disabled):
         return Outcome.UNKNOWN
     if isinstance(error, Unavailable):
         return Outcome.UNKNOWN if own_limit and isinstance(error, TimedOut) else Outcome.NO_ANSWER

@@ -111,4 +111,5 @@ def _core(settings: Settings, *, degrade: bool, breaker: Breaker | None) -> Core
         secrets=tuple(secret for secret in (token, userinfo, headers.get("authorization")) if secret),
         breaker=breaker or Breaker(),
         degrade=degrade,
+        is_disabled=settings.disabled,
     )

@@ -21,7 +21,7 @@ import bankclient.client.sync
 from bankclient import AsyncBankClient, BankClient, ConfigError, InvalidInput, MemoryItem, Settings, Unavailable, calls
 from bankclient.api.models.recall import RecalledMemory, RecallResult
 from bankclient.client.merge import merge
-from bankclient.errors import NotFound, OperationFailed, TimedOut, UnexpectedReply
+from bankclient.errors import Disabled, NotFound, OperationFailed, TimedOut, UnexpectedReply
 from bankclient.testing.answers import Drip, Reply
 from bankclient.testing.scripted import ScriptedRequest, ScriptedServer
 
@@ -461,6 +461,17 @@ def test_without_degrade_no_server_is_an_error(connect: Callable[..., Face]) -> 
     """And one that says where it looked."""
     with pytest.raises(Unavailable, match=r"http://127\.0\.0\.1:9"):
         connect("http://127.0.0.1:9").recall("x")
+
+
+def test_a_disabled_client_sends_nothing(connect: Callable[..., Face], server: ScriptedServer, tmp_path: Path) -> None:
+    """It says why, or degrades; no bank is made on the disk either."""
+    for url in (server.url, "embedded"):
+        off = Settings(api_url=url, disabled=True, state_dir=tmp_path / "state")
+        with pytest.raises(Disabled, match="HINDSIGHT_DISABLED"):
+            connect(settings=off).retain("x")
+        assert connect(settings=off, degrade=True).recall("x").degraded
+    assert server.requests == ()
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_client_works_after_a_fork(server: ScriptedServer) -> None:

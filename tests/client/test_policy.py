@@ -27,6 +27,7 @@ from bankclient.errors import (
     ConnectFailed,
     ConnectionLost,
     Context,
+    Disabled,
     NotFound,
     RateLimited,
     Refused,
@@ -87,9 +88,11 @@ def test_a_500_is_repeated_once_and_for_reads_only() -> None:
     assert isinstance(decide(first, Repeat.IDENTIFIED, left=30, jitter=0), GiveUp)
 
 
-def test_an_open_breaker_is_not_waited_for() -> None:
-    """The breaker exists so that nobody waits."""
-    assert isinstance(decide(unanswered(BreakerOpen), Repeat.READ, left=30, jitter=0), GiveUp)
+@pytest.mark.parametrize("kind", [BreakerOpen, Disabled])
+def test_what_was_not_even_tried_is_not_waited_for(kind: type[Unavailable]) -> None:
+    """The breaker exists so that nobody waits; a switch stays as it is."""
+    assert isinstance(decide(unanswered(kind), Repeat.READ, left=30, jitter=0), GiveUp)
+    assert outcome_of(unanswered(kind), own_limit=False) is Outcome.UNKNOWN
 
 
 def test_an_unreadable_answer_is_final() -> None:
