@@ -1,7 +1,7 @@
 """The embedded bank: a Hindsight API server on one SQLite file, without model or network.
 
-`EmbeddedServer` answers requests as plain values; `bankclient.embedded.app` puts it behind ASGI. It speaks plain JSON and
-knows nothing of the client, the proxy or the settings.
+`EmbeddedServer` answers requests as plain values; `bankclient.embedded.app` puts it behind ASGI. It speaks plain JSON
+and knows nothing of the client, the proxy or the settings.
 """
 
 from __future__ import annotations

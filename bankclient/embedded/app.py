@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -27,7 +27,7 @@ def create_app(server: EmbeddedServer) -> Starlette:
     """Return an ASGI application that hands every request to `server`, and closes it at shutdown."""
 
     @contextlib.asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
         yield
         server.close()
 

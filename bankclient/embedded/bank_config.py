@@ -1,7 +1,7 @@
 """A bank's configuration: the fields of the server, their defaults here, and which values they take.
 
-Of these only `retain_chunk_size`, `retain_structured_chunk_size` and `store_document_text` change what this bank does; the
-others are kept and shown, so that a client that sets them can go on, and move to a server that obeys them.
+Of these only `retain_chunk_size`, `retain_structured_chunk_size` and `store_document_text` change what this bank does;
+the others are kept and shown, so that a client that sets them can go on, and move to a server that obeys them.
 """
 
 from __future__ import annotations
@@ -77,14 +77,18 @@ _DEFAULTS: dict[str, object] = {
     "store_document_text": True,
 }
 
-_TYPES = {int: "an integer", bool: "a boolean", float: "a number", str: "a string"}
-_OPTIONAL = {"disposition_empathy": int, "disposition_literalism": int, "disposition_skepticism": int} | {
-    "reflect_mission": str,
-    "retain_mission": str,
+_TYPE_NAMES: dict[type, str] = {int: "an integer", bool: "a boolean", float: "a number", str: "a string"}
+_OPTIONAL: dict[str, type] = {
+    "disposition_empathy": int,
+    "disposition_literalism": int,
+    "disposition_skepticism": int,
     "observations_mission": str,
+    "reflect_mission": str,
     "retain_custom_instructions": str,
+    "retain_mission": str,
     "retain_structured_chunk_size": int,
 }
+"""The types of fields that are unset by default; what stands neither here nor has a default takes any value."""
 
 
 def effective(overrides: Mapping[str, object]) -> dict[str, Any]:
@@ -93,7 +97,7 @@ def effective(overrides: Mapping[str, object]) -> dict[str, Any]:
 
 
 def checked_updates(updates: Mapping[str, object]) -> dict[str, object]:
-    """Return `updates` under their own names; the server's environment names are taken too.
+    """Return `updates` under their own names; the server's environment names are taken too. None takes a setting back.
 
     Raises `Problem` 400 for an unknown field or a value of another type.
     """
@@ -109,11 +113,10 @@ def checked_updates(updates: Mapping[str, object]) -> dict[str, object]:
 
 def _check(name: str, value: object) -> None:
     default = _DEFAULTS[name]
-    kind = _OPTIONAL.get(name) if default is None else type(default)
-    if kind is None or (value is None and default is None):
+    kind: type | None = _OPTIONAL.get(name) if default is None else type(default)
+    if kind is None or value is None:
         return
-    taken = (int, float) if kind is float else (kind,)
-    if type(value) not in taken:
-        raise Problem(400, f"{name} must be {_TYPES[kind]}, got {type(value).__name__}")
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise Problem(400, f"{name} must be {_TYPE_NAMES[kind]}, got {type(value).__name__}")
     if name in {"retain_chunk_size", "retain_structured_chunk_size"} and isinstance(value, int) and value < 1:
-        raise Problem(400, f"{name} must be at least 1, got {value}")
+        raise Problem(400, f"{name} must be >= 1, got {value}")

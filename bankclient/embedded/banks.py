@@ -10,8 +10,9 @@ import sqlite3  # noqa: TC003 - handlers are annotated with it
 from typing import TYPE_CHECKING, Any
 
 from bankclient.embedded.bank_config import checked_updates, effective
+from bankclient.embedded.bodies import BankFields, ConfigUpdate
 from bankclient.embedded.moments import stored
-from bankclient.embedded.requests import BankFields, ConfigUpdate, ListQuery, StatsQuery
+from bankclient.embedded.queries import ListQuery, StatsQuery
 from bankclient.embedded.schema import drop_index, make_index
 from bankclient.embedded.wire import Problem, Request
 
@@ -36,6 +37,10 @@ __all__ = [
 ]
 
 _MAX_BANK_BYTES = 192
+_CONTENTS = """
+    SELECT (SELECT count(*) FROM memories WHERE bank = :bank) + (SELECT count(*) FROM documents WHERE bank = :bank)
+        + (SELECT count(DISTINCT lower(value)) FROM memories, json_each(entities) WHERE bank = :bank)
+"""
 
 
 def bank_row(db: sqlite3.Connection, bank_id: str) -> int | None:
@@ -113,7 +118,8 @@ def delete_bank(request: Request) -> object:
     with request.database.write() as db:
         bank = bank_row(db, request.bank_id)
         if bank is not None:
-            deleted = db.execute("SELECT count(*) FROM memories WHERE bank = ?", (bank,)).fetchone()[0]
+            # The server counts memories, documents and entities together.
+            deleted = db.execute(_CONTENTS, {"bank": bank}).fetchone()[0]
             db.execute(drop_index(bank))
             db.execute("DELETE FROM banks WHERE id = ?", (bank,))
     message = f"Bank '{request.bank_id}' and all associated data deleted successfully"
@@ -169,7 +175,7 @@ def get_stats(request: Request) -> object:
         "failed_operations": 0,
         "operations_by_status": by_status,
         "last_consolidated_at": None,
-        "last_memory_write_at": written,
+        "last_memory_write_at": written if by_type else None,
         "pending_consolidation": 0,
         "failed_consolidation": 0,
         "total_observations": 0,
@@ -203,7 +209,8 @@ def _change(db: sqlite3.Connection, bank: int, fields: BankFields, now: datetime
 
 
 def _save(db: sqlite3.Connection, bank: int, overrides: Mapping[str, object], now: datetime) -> None:
-    config = json.dumps(overrides, ensure_ascii=False)
+    # A value of null takes the setting back.
+    config = json.dumps({name: value for name, value in overrides.items() if value is not None}, ensure_ascii=False)
     db.execute("UPDATE banks SET config = ?, updated_at = ? WHERE id = ?", (config, stored(now), bank))
 
 
@@ -246,4 +253,4 @@ def _listed(db: sqlite3.Connection, row: sqlite3.Row) -> object:
 
 
 def _counts(db: sqlite3.Connection, statement: str, bank: int) -> dict[str, int]:
-    return {name: count for name, count in db.execute(statement, (bank,)).fetchall()}
+    return dict(db.execute(statement, (bank,)).fetchall())

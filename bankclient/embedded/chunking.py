@@ -1,7 +1,7 @@
 """Splitting a text into chunks, each of which becomes one memory.
 
-The boundaries are those of Hindsight's `chunks` extraction mode, so that the same text gives the same number of memories
-there and here. Sizes are in characters. Pure text work.
+The boundaries are those of Hindsight's `chunks` extraction mode, so that the same text gives the same memories there
+and here. Sizes are in characters. Pure text work.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _packed(
 
 
 def _cut(text: str, size: int, separators: Sequence[str]) -> Iterator[str]:
-    """Yield `text` cut at the first separator it holds, pieces packed up to `size`, what is still too long cut again."""
+    """Yield `text` cut at the first separator it holds, packed up to `size`; what is still too long is cut again."""
     at = next(index for index, separator in enumerate(separators) if separator in text)
     part: list[str] = []
     length = 0

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bankclient.embedded.schema import MIGRATIONS, VERSION
+from bankclient.errors import ConfigError
+from bankclient.paths import private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from pathlib import Path
 
 __all__ = ["Database", "StorageError"]
@@ -55,13 +57,13 @@ class Database:
         self._closed = False
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> Generator[sqlite3.Connection]:
         """Yield a connection that sees one unchanging state of the file. Raises `StorageError`."""
         with self._translated(), self._connection() as connection, _transaction(connection, "BEGIN"):
             yield connection
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self) -> Generator[sqlite3.Connection]:
         """Yield a connection in a transaction that is on the disk when the block ends, or undone if it raises.
 
         Raises `StorageError`.
@@ -87,7 +89,7 @@ class Database:
         return self._pools.get(pid) or self._pools.setdefault(pid, _Pool())
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self) -> Generator[sqlite3.Connection]:
         pool = self._pool()
         try:
             connection = pool.idle.pop()
@@ -120,7 +122,8 @@ class Database:
     def _check_file(self) -> None:
         """Make folder and file, readable by their owner only, where they are missing; refuse what is not ours."""
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self.path.parent.exists():
+                private_folder(self.path.parent)
             # Only a new file is opened here: closing a second descriptor of an open database would drop its locks.
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         except FileExistsError:
@@ -129,6 +132,8 @@ class Database:
                 raise StorageError(f"{self.path} is not a plain file; move it away") from None
             if found.st_uid not in {os.geteuid(), 0}:
                 raise StorageError(f"{self.path} belongs to another user; choose another HINDSIGHT_STATE_DIR") from None
+        except ConfigError as error:
+            raise StorageError(str(error)) from error
         except OSError as error:
             raise StorageError(f"the embedded bank {self.path} cannot be made: {error.strerror}") from error
 
@@ -175,7 +180,7 @@ class Database:
             connection.execute(f"PRAGMA user_version = {VERSION:d}")
 
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self) -> Generator[None]:
         """Say as `StorageError` what the disk or another process did; errors of our own code pass."""
         try:
             yield
@@ -202,7 +207,7 @@ _MEANINGS = {
 
 
 @contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
     connection.execute(begin)
     try:
         yield

@@ -11,10 +11,11 @@ import sqlite3  # noqa: TC003 - functions are annotated with it
 from typing import TYPE_CHECKING
 
 from bankclient.embedded.banks import find_bank, wrote
+from bankclient.embedded.bodies import DocumentUpdate
 from bankclient.embedded.index import drop_from_index
 from bankclient.embedded.memories import chunk_id, where, window
 from bankclient.embedded.moments import stored
-from bankclient.embedded.requests import ChunksQuery, DocumentsQuery, DocumentUpdate, TagsQuery
+from bankclient.embedded.queries import ChunksQuery, DocumentsQuery, TagsQuery
 from bankclient.embedded.tags import Clause, stored_tags, tags_clause
 from bankclient.embedded.wire import Problem, Request
 
@@ -66,7 +67,8 @@ def get_document(request: Request) -> object:
     with request.database.read() as db:
         row = _find(db, request)
         counts = db.execute(
-            "SELECT fact_type, count(*) AS count FROM memories WHERE document = ? AND invalidated_at IS NULL GROUP BY 1",
+            "SELECT fact_type, count(*) AS count FROM memories"
+            " WHERE document = ? AND invalidated_at IS NULL GROUP BY fact_type",
             (row["id"],),
         ).fetchall()
     by_type = {"world": 0, "experience": 0, "observation": 0} | {item["fact_type"]: item["count"] for item in counts}

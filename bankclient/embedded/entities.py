@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bankclient.embedded.banks import find_bank
 from bankclient.embedded.memories import entity_id
-from bankclient.embedded.requests import PageQuery
+from bankclient.embedded.queries import PageQuery
 from bankclient.embedded.wire import Problem, Request
 
 if TYPE_CHECKING:

@@ -91,7 +91,7 @@ def _folded(tag: str) -> str:
 
 
 def _parts(tag: str) -> tuple[str, str]:
-    """Return the namespace of a tag such as `project:name`, which says nothing about how alike names are, and the rest."""
+    """Return the namespace of a tag such as `project:name`, and the name, which alone says how alike two tags are."""
     space, colon, name = tag.partition(":")
     return (space, name) if colon else ("", tag)
 

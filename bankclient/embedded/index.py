@@ -22,8 +22,8 @@ IndexRow = tuple[int, str, str]
 
 def index_row(memory: int, text: str, context: str, entities: Sequence[str]) -> IndexRow:
     """Return what the index holds of one memory: its row id, and the terms of its two columns."""
-    about = " ".join([context, *entities]) if context or entities else ""
-    return memory, index_terms(text), index_terms(about)
+    about = index_terms(" ".join([context, *entities])) if context or entities else ""
+    return memory, index_terms(text), about
 
 
 def add_to_index(db: sqlite3.Connection, bank: int, rows: Iterable[IndexRow]) -> None:

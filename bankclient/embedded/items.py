@@ -1,4 +1,4 @@
-"""A retained item with its defaults filled in: what `requests.MemoryItem` says, ready to be filed. Pure values."""
+"""A retained item with its defaults filled in: what `bodies.MemoryItem` says, ready to be filed. Pure values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bankclient.embedded.requests import MemoryItem, TextContentBlock
+from bankclient.embedded.bodies import MemoryItem, TextContentBlock
 from bankclient.embedded.wire import Problem
 
 if TYPE_CHECKING:
@@ -41,15 +41,12 @@ def read_item(index: int, item: MemoryItem, document_tags: Sequence[str], now: d
     elif isinstance(item.timestamp, datetime):
         mentioned_at = item.timestamp
         params["event_date"] = item.timestamp.isoformat()
-    given = {
-        "context": item.context,
-        "metadata": item.metadata,
-        "entities": [{"text": entity.text, "type": entity.type or "CONCEPT"} for entity in item.entities or ()],
-        "resolve_entities": item.resolve_entities if item.entities else None,
-        "observation_scopes": item.observation_scopes,
-        "strategy": item.strategy,
-    }
-    params |= {name: value for name, value in given.items() if value or value is False}
+    for name in ("context", "metadata", "observation_scopes", "strategy"):
+        if value := getattr(item, name):
+            params[name] = value
+    if item.entities:
+        params["entities"] = [{"text": entity.text, "type": entity.type or "CONCEPT"} for entity in item.entities]
+        params["resolve_entities"] = item.resolve_entities
     return Item(
         content=_text(index, item),
         document_id=item.document_id or None,

@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import sqlite3  # noqa: TC003 - functions are annotated with it
 import uuid
+from datetime import MAXYEAR, MINYEAR
 from typing import TYPE_CHECKING
 
 from bankclient.embedded.banks import bank_row, find_bank, wrote
+from bankclient.embedded.bodies import MemoryUpdate
 from bankclient.embedded.filing import text_key
 from bankclient.embedded.index import add_to_index, drop_from_index, index_row
 from bankclient.embedded.moments import read_moment, stored
-from bankclient.embedded.requests import ClearQuery, MemoriesQuery, MemoryUpdate
+from bankclient.embedded.queries import ClearQuery, MemoriesQuery
 from bankclient.embedded.tags import Clause, tags_clause
 from bankclient.embedded.wire import Problem, Request
 
@@ -78,11 +80,11 @@ def window(field: str | None, default: str, start: str | None, end: str | None) 
 
 
 def list_memories(request: Request) -> object:
-    """Answer the memories that pass the filters, the last mentioned first."""
+    """Answer the memories that pass the filters, the last mentioned first; in a time window, the last on its axis."""
     query = request.query_as(MemoriesQuery)
     clauses = _filters(query)
-    axis = query.time_field or "mentioned_at"
-    times = window(query.time_field, "mentioned_at", query.start_date, query.end_date)
+    times = window(query.time_field, "created_at", query.start_date, query.end_date)
+    axis = query.time_field or ("created_at" if times else "mentioned_at")
     with request.database.read() as db:
         bank = find_bank(db, request.bank_id)
         if query.entity_id is not None:
@@ -117,8 +119,8 @@ def get_history(request: Request) -> object:
 def update_memory(request: Request) -> object:
     """Edit, invalidate or restore a memory."""
     request.no_query()
-    _memory_id(request)
     update = request.body_as(MemoryUpdate)
+    _memory_id(request)
     edits = _edits(update)
     with request.database.write() as db:
         row = _find(db, request)
@@ -181,8 +183,8 @@ def _filters(query: MemoriesQuery) -> list[Clause]:
     clauses = [Clause("m.invalidated_at IS NOT NULL" if query.state == "invalidated" else "m.invalidated_at IS NULL")]
     # Nothing is ever consolidated here, so every memory is still to be.
     clauses += [Clause("0")] if query.consolidation_state in {"failed", "done"} else []
-    clauses += [Clause("m.fact_type = ?", (query.type,))] if query.type is not None else []
-    clauses += [Clause("d.document_id = ?", (query.document_id,))] if query.document_id is not None else []
+    clauses += [Clause("m.fact_type = ?", (query.type,))] if query.type else []
+    clauses += [Clause("d.document_id = ?", (query.document_id,))] if query.document_id else []
     if query.q:
         like = f"%{query.q.translate(_LIKE)}%"
         clauses.append(Clause("(m.text LIKE ? ESCAPE '\\' OR m.context LIKE ? ESCAPE '\\')", (like, like)))
@@ -197,7 +199,8 @@ def _entity(db: sqlite3.Connection, bank: int, bank_id: str, wanted: str) -> Cla
     rows = db.execute("SELECT DISTINCT value FROM memories, json_each(entities) WHERE bank = ?", (bank,)).fetchall()
     names = [row["value"] for row in rows if entity_id(bank_id, row["value"]) == wanted]
     marks = ",".join("?" * len(names))
-    return Clause(f"EXISTS (SELECT 1 FROM json_each(m.entities) WHERE value IN ({marks}))", tuple(names))
+    found = f"EXISTS (SELECT 1 FROM json_each(m.entities) WHERE value IN ({marks}))"  # noqa: S608 - question marks
+    return Clause(found, tuple(names))
 
 
 def _memory_id(request: Request) -> str:
@@ -211,7 +214,8 @@ def _memory_id(request: Request) -> str:
 def _find(db: sqlite3.Connection, request: Request) -> sqlite3.Row:
     memory_id = _memory_id(request)
     row: sqlite3.Row | None = db.execute(
-        f"{MEMORY} JOIN banks b ON b.id = m.bank WHERE m.memory_id = ? AND b.bank_id = ?", (memory_id, request.bank_id)
+        f"{MEMORY} WHERE m.memory_id = ? AND m.bank IN (SELECT id FROM banks WHERE bank_id = ?)",  # noqa: S608 - a constant
+        (memory_id, request.bank_id),
     ).fetchone()
     if row is None:
         raise Problem(404, f"Memory unit '{memory_id}' not found")
@@ -225,14 +229,22 @@ def _edits(update: MemoryUpdate) -> dict[str, object]:
         raise Problem(400, "text must not be empty.")
     for name in ("occurred_start", "occurred_end", "mentioned_at"):
         if name in edits:
-            text = str(edits[name])
-            try:
-                edits[name] = stored(read_moment(text)) if text else None
-            except ValueError as error:
-                raise Problem(400, str(error)) from error
+            edits[name] = _edited_date(str(edits[name]))
     if update.entities is not None:
         edits["entities"] = json.dumps(list(dict.fromkeys(update.entities)), ensure_ascii=False)
     return edits
+
+
+def _edited_date(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        moment = read_moment(text)
+    except ValueError as error:
+        raise Problem(400, str(error)) from error
+    if moment.year in {MINYEAR, MAXYEAR}:
+        raise Problem(400, f"Date year {moment.year} is a placeholder, not a date; send '' to clear it.")
+    return stored(moment)
 
 
 def _edit(db: sqlite3.Connection, row: sqlite3.Row, edits: Mapping[str, object], now: str) -> None:
@@ -253,7 +265,7 @@ def _reindex(db: sqlite3.Connection, row: sqlite3.Row) -> None:
 
 
 def _listed(bank_id: str, row: sqlite3.Row) -> object:
-    entities = [] if row["invalidated_at"] else json.loads(row["entities"])
+    entities: list[str] = [] if row["invalidated_at"] else json.loads(row["entities"])
     return {
         "id": row["memory_id"],
         "text": row["text"],

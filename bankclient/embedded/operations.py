@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bankclient.embedded.banks import find_bank
 from bankclient.embedded.moments import stored
-from bankclient.embedded.requests import OperationQuery, OperationsQuery
+from bankclient.embedded.queries import OperationQuery, OperationsQuery
 from bankclient.embedded.wire import Problem, Request
 
 if TYPE_CHECKING:
@@ -32,6 +32,12 @@ __all__ = [
 ]
 
 _PARENT, _CHILD = "batch_retain", "retain"
+_ADD = """
+    INSERT INTO operations (operation_id, bank, parent, operation_type, status, items_count, document_id, result,
+        created_at, updated_at)
+    VALUES (:operation_id, :bank, :parent, :operation_type, 'completed', :items_count, :document_id, :result,
+        :now, :now)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +75,14 @@ def accept(db: sqlite3.Connection, bank: int, accepted: Accepted, now: datetime)
     parent |= {"num_sub_batches": 1, **counts}
     child = {"items_count": accepted.items_count, "document_ids": accepted.document_ids, "facts_committed": True}
     child |= {"sub_batch_index": 1, "total_sub_batches": 1, "parent_operation_id": accepted.operation_id, **counts}
-    rows = (
+    for operation_id, above, kind, result in (
         (accepted.operation_id, None, _PARENT, parent),
         (str(uuid.uuid4()), accepted.operation_id, _CHILD, child),
-    )
-    for operation_id, above, kind, result in rows:
-        db.execute(
-            "INSERT INTO operations (operation_id, bank, parent, operation_type, status, items_count, document_id, result,"
-            " created_at, updated_at) VALUES (?, ?, ?, ?, 'completed', ?, ?, ?, ?, ?)",
-            (operation_id, bank, above, kind, accepted.items_count, accepted.document_id)
-            + (json.dumps(result, ensure_ascii=False), stored(now), stored(now)),
-        )
+    ):
+        row = {"operation_id": operation_id, "bank": bank, "parent": above, "operation_type": kind}
+        row |= {"items_count": accepted.items_count, "document_id": accepted.document_id}
+        row |= {"result": json.dumps(result, ensure_ascii=False), "now": stored(now)}
+        db.execute(_ADD, row)
 
 
 def list_operations(request: Request) -> object:
@@ -128,8 +131,8 @@ def retry_operation(request: Request) -> object:
     if row["operation_type"] == _PARENT:
         raise Problem(
             409,
-            f"{name} is a batch_retain parent with no incomplete sub-batches to retry (its children have all completed, "
-            "or it has none). Resubmit the source documents to re-ingest them, then delete this record via "
+            f"{name} is a batch_retain parent with no incomplete sub-batches to retry (its children have all "
+            "completed, or it has none). Resubmit the source documents to re-ingest them, then delete this record via "
             f"DELETE /operations/{row['operation_id']}/delete.",
         )
     status = f"status is '{row['status']}', expected 'failed', 'cancelled' or deferred"

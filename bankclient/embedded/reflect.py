@@ -6,8 +6,8 @@ Searching stands in `recall`.
 from __future__ import annotations
 
 from bankclient.embedded.banks import bank_row, obtain_bank
+from bankclient.embedded.bodies import Budget, ReflectRequest
 from bankclient.embedded.recall import Hit, Search, find, shown
-from bankclient.embedded.requests import Budget, ReflectRequest
 from bankclient.embedded.retain import NO_USAGE
 from bankclient.embedded.sizes import count_tokens, cut_to_tokens
 from bankclient.embedded.wire import Problem, Request

@@ -10,10 +10,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from bankclient.embedded.banks import obtain_bank
+from bankclient.embedded.bodies import RetainRequest
 from bankclient.embedded.filing import file_items
 from bankclient.embedded.items import Item, read_item
 from bankclient.embedded.operations import Accepted, accept, known
-from bankclient.embedded.requests import RetainRequest
 from bankclient.embedded.sizes import count_tokens
 from bankclient.embedded.wire import Problem, Request
 

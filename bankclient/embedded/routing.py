@@ -48,8 +48,8 @@ class Route:
 def _gone(_request: Request) -> object:
     raise Problem(
         410,
-        "The bank profile endpoints have been removed. Disposition traits and the reflect mission are bank configuration: "
-        "read them from GET /v1/default/banks/{bank_id}/config, and write them with PATCH "
+        "The bank profile endpoints have been removed. Disposition traits and the reflect mission are bank "
+        "configuration: read them from GET /v1/default/banks/{bank_id}/config, and write them with PATCH "
         "/v1/default/banks/{bank_id}/config.",
     )
 

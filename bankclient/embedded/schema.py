@@ -108,8 +108,8 @@ def index_table(bank: int) -> str:
 def make_index(bank: int) -> str:
     """Return the statement that makes a bank's search index.
 
-    The text arrives already split (`bankclient.embedded.search.index_terms`): `ascii` cuts at the blanks and leaves
-    every other letter alone, `porter` stems English.
+    The text arrives prepared by `search.index_terms`: `ascii` cuts it at everything in ASCII that is no letter or digit
+    and takes all else for letters, `porter` stems English.
     """
     return f"CREATE VIRTUAL TABLE {index_table(bank)} USING fts5(text, about, tokenize = 'porter ascii')"
 

@@ -1,7 +1,7 @@
 """`EmbeddedServer`: bytes of a request in, bytes of a reply out, whatever happens in between.
 
-The outermost guard: every failure becomes a reply in the server's shape. Synchronous, so that a synchronous client needs
-no event loop; the file is opened at the first request that needs it.
+The outermost guard: every failure becomes a reply in the server's shape. Synchronous, so that a synchronous client
+needs no event loop; the file is opened at the first request that needs it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, unquote
 
 from bankclient.embedded.database import Database, StorageError
@@ -43,7 +43,7 @@ class EmbeddedServer:
         self._now = now
         self._started = time.monotonic()
 
-    def __enter__(self) -> EmbeddedServer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -52,8 +52,8 @@ class EmbeddedServer:
     def answer(self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] = _NO_HEADERS) -> Reply:
         """Return the reply to a request; never raises for what is in it, or for the file.
 
-        `target` is the path and query as they stand on the wire, percent-encoded. `headers` are looked at without regard
-        to case; a body is JSON only where `content-type` says so. Blocks while another process writes, up to 10 s.
+        `target` is the path and query as they stand on the wire, percent-encoded. The case of `headers` does not
+        matter; a body is JSON only where `content-type` says so. Blocks while another process writes, up to 10 s.
         """
         named = {name.lower(): value for name, value in headers.items()}
         path, _, query = target.partition("?")

@@ -1,17 +1,19 @@
 """Which memories a tag filter lets through, as SQL.
 
-The five modes and the boolean groups over them. Tags are stored as a sorted JSON array without doubles, so equal sets are
-equal texts. This module knows the column, not the table's other ones.
+The five modes and the boolean groups over them. Tags are stored as a sorted JSON array without doubles, so equal sets
+are equal texts. This module knows the column, not the table's other ones.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "TRUE",
@@ -72,12 +74,14 @@ class Clause:
 
 TRUE = Clause("1")
 _FALSE = Clause("0")
-_UNTAGGED = "{column} = '[]'"
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def stored_tags(tags: Iterable[str]) -> str:
     """Return `tags` as they are stored: sorted, without doubles."""
-    return json.dumps(sorted(set(tags)), ensure_ascii=False, separators=(",", ":"))
+    distinct = set(tags)
+    return _encode(sorted(distinct)) if distinct else "[]"
 
 
 def tags_clause(tags: Sequence[str] | None, match: TagsMatch, column: str = "tags") -> Clause:
@@ -113,7 +117,7 @@ def _any(tags: Sequence[str], column: str) -> Clause:
     marks = ",".join("?" * len(tags))
     # A memory mostly has one tag, so the cheap comparison of whole columns comes first.
     alone = tuple(stored_tags([tag]) for tag in tags)
-    found = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value IN ({marks}))"
+    found = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value IN ({marks}))"  # noqa: S608 - our own column
     return Clause(f"({column} IN ({marks}) OR {found})", (*alone, *tags))
 
 
@@ -122,7 +126,7 @@ def _all(tags: Sequence[str], column: str) -> Clause:
     if len(distinct) == 1:
         return _any(distinct, column)
     marks = ",".join("?" * len(distinct))
-    found = f"(SELECT count(*) FROM json_each({column}) WHERE value IN ({marks})) = ?"
+    found = f"(SELECT count(*) FROM json_each({column}) WHERE value IN ({marks})) = ?"  # noqa: S608 - our own column
     return Clause(found, (*distinct, len(distinct)))
 
 

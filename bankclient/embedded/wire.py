@@ -1,7 +1,7 @@
 """Requests and replies as values: decoding, validation and the server's error shapes.
 
-`Request` reads a body or a query into a model of `requests`; what does not fit leaves as `Problem`, in the shape in which
-Hindsight says it. This module knows no bank and no socket.
+`Request` reads a body or a query into a pydantic model; what does not fit leaves as `Problem`, in the shape in
+which Hindsight says it. This module knows no bank and no socket.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Reply:
     body: bytes
 
 
-class Problem(Exception):  # noqa: N818 - it is the server's answer, not a fault of the program
+class Problem(Exception):
     """An answer that is not a success: `detail` is a sentence or pydantic's list of what did not fit."""
 
     def __init__(self, status: int, detail: object, headers: Mapping[str, str] | None = None) -> None:
@@ -101,11 +101,10 @@ class Request:
         if not self.body:
             raise Problem(422, [{"type": "missing", "loc": ["body"], "msg": "Field required", "input": None}])
         value = self._decoded()
-        if isinstance(value, dict):
-            known = {info.alias or name for name, info in model.model_fields.items()} | set(model.model_fields)
-            for name in cast("dict[str, Any]", value):
-                if name not in known:
-                    self._ignore(name)
+        known = {info.alias or name for name, info in model.model_fields.items()} | set(model.model_fields)
+        for name in _names(value):
+            if name not in known:
+                self._ignore(name)
         return _validated(model, value, "body")
 
     def _ignore(self, name: str) -> None:
@@ -127,6 +126,10 @@ class Request:
         return _cleaned(value) if b"\\u" in self.body or b"\x00" in self.body else value
 
 
+def _names(value: object) -> list[str]:
+    return list(cast("dict[str, object]", value)) if isinstance(value, dict) else []
+
+
 def _is_list(model: type[BaseModel], name: str) -> bool:
     return "list[" in str(model.model_fields[name].annotation)
 
@@ -139,7 +142,7 @@ def _validated(model: type[Model], value: object, where: str) -> Model:
 
 
 def _described(item: Mapping[str, Any], where: str) -> dict[str, object]:
-    detail = {**item, "loc": [where, *cast("Iterable[object]", item["loc"])]}
+    detail: dict[str, object] = {**item, "loc": [where, *cast("Iterable[object]", item["loc"])]}
     if "ctx" in item:
         # An exception has no JSON; the server shows it as an empty object.
         context = cast("Mapping[str, object]", item["ctx"])
