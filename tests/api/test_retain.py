@@ -34,10 +34,11 @@ def sent(content: Any = "The lamp is lit.", **fields: Any) -> dict[str, Any]:  #
     return answer
 
 
-def test_a_plain_retain_sends_its_text_alone() -> None:
-    """What is not given is left to the server, and the server works before it answers."""
+def test_a_plain_retain_sends_what_is_given_alone() -> None:
+    """What is not given is left to the server, which works before it answers; one entity is one name."""
     assert body_of(["The lamp is lit."]) == {"items": [{"content": "The lamp is lit."}], "async": False}
     assert sent() == {"content": "The lamp is lit."}
+    assert sent(entities="Maren")["entities"] == [{"text": "Maren"}]
 
 
 def test_every_field_of_an_item_is_sent() -> None:

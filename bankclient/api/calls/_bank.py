@@ -77,8 +77,10 @@ def _query_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else clean_text(str(value))
 
 
-def _checked(bank: str) -> str:
+def _checked(bank: object) -> str:
     """Return the bank's name, or raise `InvalidInput` for one that the server does not take."""
+    if not isinstance(bank, str):
+        raise values.wrong("the bank's name", bank, "give a text (str)")
     if problem := bank_name_problem(bank):
         raise InvalidInput(f"the bank's name is {bank[:60]!r}: {problem}")
     return bank

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from bankclient.api.call import Call, Repeat
 from bankclient.api.models.base import reader
 from bankclient.api.models.server import Health, Liveness, Version
@@ -36,7 +38,7 @@ def live() -> Call[Liveness]:
     )
 
 
-def version(*, path: str = "/v1/version") -> Call[Version]:
+def version(*, path: Literal["/v1/version", "/version"] = "/v1/version") -> Call[Version]:
     """Ask for the server's version and features.
 
     `/v1/version` gets through a gateway that routes only `/v1`; servers before 1.0 answer 404 there and have
