@@ -52,7 +52,7 @@ def clean_name(text: str) -> str:
     What is no character to show (control characters, line separators, the bytes of a name that is not UTF-8) becomes a
     backslash escape: a name is valid text on one line, and two such names do not become the same one.
     """
-    return unicodedata.normalize("NFC", _shown(unicodedata.normalize("NFC", text).strip()).lower())
+    return unicodedata.normalize("NFC", _shown(text.strip()).lower())
 
 
 def find_project(folder: str | os.PathLike[str] | None = None) -> Project:
@@ -88,8 +88,9 @@ def _project_at(place: Path) -> Project | None:
         common = _common(git_dir)
         if common:
             owner = _owner_elsewhere(place, git_dir, common)
-            stranger = f"folder name: its .git leads to a git directory that is in use at {owner}"
-            return _own_name(place, stranger) if owner else _project_of(git_dir, common)
+            if owner:
+                return _own_name(place, f"folder name: its .git leads to a git directory that is in use at {owner}")
+            return _project_of(git_dir, common)
         if _is(stat.S_ISREG, place / ".git"):
             return _own_name(place, "dangling .git file: folder name")
     common = _common(place)  # inside `.git`, a bare repository, or a worktree's own git directory
@@ -104,9 +105,9 @@ def _project_of(git_dir: Path, common: Path) -> Project:
         root = worktree if worktree and _leads(worktree, common) else common
         kind = "submodule"
     else:
-        # A git directory that lies in the project's folder under a name that says nothing of the project.
-        inside = common.name in {".git", ".bare"} or _leads(common.parent, common)
-        bearer = root = common.parent if inside else common
+        # A git directory inside the project's folder: as `.git`, or where a `.git` file there says, or by custom.
+        inside = common.name == ".bare" or _leads(common.parent, common)
+        bearer = root = _bearer(common.parent) if inside else common
         kind = "git checkout" if inside else "separate git dir"
         kind = "bare repository" if core.get("bare") == "true" else kind
     name = clean_name(bearer.name)
@@ -116,10 +117,16 @@ def _project_of(git_dir: Path, common: Path) -> Project:
 
 
 def _own_name(folder: Path, how: str) -> Project:
-    while folder.name == ".git":  # a git directory that is none, or no longer: it never names a project
-        folder = folder.parent
+    folder = _bearer(folder)
     name = clean_name(folder.name)
     return Project(name, folder, _shown(how)) if name else _unresolved(f"the folder {folder} has no name")
+
+
+def _bearer(folder: Path) -> Path:
+    """Return the folder whose name counts: `.git`, also one that is no git directory, never names a project."""
+    while folder.name == ".git":
+        folder = folder.parent
+    return folder
 
 
 def _unresolved(why: str) -> Project:
@@ -163,7 +170,8 @@ def _owner_elsewhere(place: Path, git_dir: Path, common: Path) -> Path | None:
 
     Git follows any pointer, and mends the way back when a worktree has moved. So do we, unless the way back shows that
     the git directory still serves another folder: then this one is a copy, or a pointer that came in an archive and
-    would mix its project with another one's memories.
+    would mix its project with another one's memories. A git directory that knows no folder (bare, separate, or with a
+    worktree that is gone) takes any pointer.
     """
     try:
         if git_dir != common:
@@ -223,7 +231,7 @@ def _read(path: Path, limit: int = _POINTER_BYTES) -> str | None:
     """Return the beginning of a regular file, `None` where there is none; never waits for a FIFO or a device."""
     if not _is(stat.S_ISREG, path):
         return None
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # should it have become a FIFO since
     try:
         return os.fsdecode(os.read(descriptor, limit).removeprefix(_BOM))
     finally:

@@ -91,6 +91,12 @@ def ordinary(tmp: Path) -> list[Row]:
     ]
 
 
+def checkout_with_suffix(tmp: Path) -> list[Row]:
+    """Lay out a checkout whose folder is called like a bare repository."""
+    main = checkout(tmp / "Odd.git")
+    return [Row(main / "a", "odd.git", main, "git checkout"), Row(main / ".git", "odd.git", main, "git checkout")]
+
+
 def submodules(tmp: Path) -> list[Row]:
     """Lay out a submodule, one inside it, and a worktree of it."""
     main = checkout(tmp / "main")
@@ -116,6 +122,7 @@ def odd_submodules(tmp: Path) -> list[Row]:
     moved = main / "vendor" / "second"
     quoted = submodule(main, 'vendor/li;b "q" \\ é', "--name", "we/ird")
     modules = submodule(main, "modules")
+    git(quoted, "config", "other.worktree", "elsewhere")
     git(moved, "config", "extensions.worktreeConfig", "true")
     git(moved, "config", "--worktree", "core.worktree", git(moved, "config", "core.worktree"))
     git(moved, "config", "--file", git(moved, "rev-parse", "--git-dir") + "/config", "--unset", "core.worktree")
@@ -157,10 +164,10 @@ def old_submodule(tmp: Path) -> list[Row]:
 
 
 def bare(tmp: Path) -> list[Row]:
-    """Lay out a bare repository with a worktree."""
+    """Lay out a bare repository, in a folder that is called as one for submodules, with a worktree."""
     source = checkout(tmp / "source")
-    git(tmp, "clone", "--bare", str(source), "srv/Proj.git")
-    proj = tmp / "srv" / "Proj.git"
+    git(tmp, "clone", "--bare", str(source), "modules/Proj.git")
+    proj = tmp / "modules" / "Proj.git"
     linked = worktree(proj, tmp / "elsewhere" / "wt")
     how = f"linked worktree of {proj} (bare repository)"
     return [
@@ -285,6 +292,7 @@ def no_dot_git_of_note(tmp: Path) -> list[Row]:
 
 LAYOUTS: list[Callable[[Path], list[Row]]] = [
     ordinary,
+    checkout_with_suffix,
     submodules,
     odd_submodules,
     submodule_of_worktree,
@@ -337,6 +345,8 @@ def test_relative_pointers_count_from_their_own_file(tmp_path: Path, before: byt
 def test_a_path_that_ends_in_a_space_is_that_path(tmp_path: Path) -> None:
     """Blanks at the end of a pointer belong to it where such a folder exists."""
     git(tmp_path, "init", "--separate-git-dir=store ", "main")
+    assert find_project(tmp_path / "main").root == tmp_path / "store "
+    (tmp_path / "main" / ".git").write_bytes(b"gitdir: ../store \r\n")
     assert find_project(tmp_path / "main").root == tmp_path / "store "
 
 
@@ -510,9 +520,13 @@ def test_a_pruned_worktree_is_its_own_folder(tmp_path: Path) -> None:
 
 
 def test_a_damaged_repository_keeps_its_name(tmp_path: Path) -> None:
-    """A `HEAD` that a crash left empty does not move a project into the repository around it."""
+    """A `HEAD` that a crash left empty, or a link to nothing, does not move a project into the repository around it."""
     inner = checkout(checkout(tmp_path / "outer") / "inner")
-    (inner / ".git" / "HEAD").write_bytes(b"")
+    head = inner / ".git" / "HEAD"
+    head.write_bytes(b"")
+    assert find_project(inner).root == inner
+    head.unlink()
+    head.symlink_to("refs/heads/not-born-yet")
     assert find_project(inner).root == inner
 
 
@@ -611,8 +625,9 @@ def test_a_worktree_of_an_unreadable_repository_is_unresolved(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("folder", ["/", "", " ", "\t\n", "/a\x00b", "/a\ud83d"])
-def test_what_has_no_name_is_unresolved(folder: str) -> None:
+def test_what_has_no_name_is_unresolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     """The root folder, nothing, and what cannot be a path give no name, and say so in printable words."""
+    monkeypatch.chdir(checkout(tmp_path / "main"))
     found = find_project(folder)
     assert (found.name, found.root) == (None, None)
     assert found.how.startswith("unresolved: ")
@@ -660,9 +675,11 @@ def test_odd_folder_names_become_text_on_one_line(tmp_path: Path, raw: bytes, na
 
 @pytest.mark.parametrize("folder", ["made/.git", "made/.git/.git"])
 def test_a_folder_called_dot_git_never_names_a_project(tmp_path: Path, folder: str) -> None:
-    """A git directory that is none leaves the name to the folder it lies in."""
+    """A git directory that is none leaves the name to the folder it lies in, and so does a repository made in one."""
     (tmp_path / "made" / ".git").mkdir(parents=True)
     assert find_project(tmp_path / folder).name == "made"
+    git(tmp_path / "made" / ".git", "init")
+    assert find_project(tmp_path / folder).root == tmp_path / "made"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "\u2003"])
