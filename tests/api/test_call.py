@@ -200,7 +200,7 @@ def test_a_bank_that_the_server_refuses_is_refused_before(bank: str, every_call:
 @pytest.mark.parametrize("bank", [None, 3, b"lighthouse", ["lighthouse"]])
 def test_a_bank_that_is_no_text_is_refused(bank: Any) -> None:  # noqa: ANN401 - what is wrong
     """A bank that was never set, the commonest slip, is named and no `AttributeError`."""
-    with pytest.raises(InvalidInput, match="the bank's name is .*: give a text"):
+    with pytest.raises(InvalidInput, match=r"the bank's name is .*: give a text"):
         calls.recall(bank, "lamp")
 
 

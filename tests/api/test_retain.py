@@ -200,12 +200,12 @@ def test_what_the_server_would_refuse_or_misread_is_refused(fields: dict[str, An
         (
             [{"content": "a", "document_id": "d"}, {"content": "b", "document_id": "d"}],
             {"background": True},
-            "document_id stands twice",
+            "document_id 'd' stands twice",
         ),
         (
             [{"content": "a", "document_id": "d"}, {"content": "b", "document_id": "d\x00"}],
             {"background": True},
-            "document_id stands twice",
+            "document_id 'd' stands twice",
         ),
         (
             [{"content": "a", "strategy": "x"}, {"content": "b"}],

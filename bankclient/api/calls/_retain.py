@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -100,9 +101,9 @@ def _retain(
     if operation is not None and len({item.get("strategy") for item in items}) > 1:
         raise InvalidInput("the items have different strategies, which one operation_id cannot cover: send them apart")
     documents = [item["document_id"] for item in items if "document_id" in item]
-    twice = len(documents) != len(set(documents))
+    twice = [document for document, times in Counter(documents).items() if times > 1]
     if background and twice:
-        raise InvalidInput("a document_id stands twice in one background retain, which the server refuses: send apart")
+        raise InvalidInput(f"document_id {twice[0]!r} stands twice, which the server refuses in one background retain")
 
     appends = any(item.get("update_mode") == "append" for item in items)
     by_document = len(documents) == len(items) and not twice and not appends
