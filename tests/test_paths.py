@@ -169,6 +169,7 @@ def test_a_file_in_the_folder_s_place(below: str, tmp_path: Path) -> None:
 # --- files -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("umask", [*UMASKS, 0o277], ids=oct, indirect=True)
 @pytest.mark.usefixtures("umask")
 def test_files_are_private_from_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the umask, a file of ours is 0600 when it is opened, and a replaced one before it holds anything."""

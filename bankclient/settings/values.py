@@ -101,7 +101,7 @@ def whole(low: int, high: int) -> Form:
     words = f"a whole number from {low} to {high}"
 
     def parse(given: object) -> int:
-        written = "" if isinstance(given, bool) else str(given).strip()
+        written = str(given).strip()
         number = int(written.partition(".")[0]) if _WHOLE.fullmatch(written) else None
         if number is None or not low <= number <= high:
             raise ValueError(f"it must be {words}")

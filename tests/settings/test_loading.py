@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from bankclient import paths
 from bankclient.errors import ConfigError
 from bankclient.settings import VARIABLES, Settings, describe, load
 
@@ -158,6 +159,16 @@ def test_the_environment_is_the_process_s_own_unless_given(monkeypatch: pytest.M
     assert (theirs.bank_id, theirs.debug) == ("theirs", False)
 
 
+def test_the_file_is_that_of_the_caller_s_home(tmp_path: Path) -> None:
+    """A caller with another home, or another configuration folder, has the settings of its own file."""
+    theirs = paths.config_file({"HOME": str(tmp_path / "theirs")})
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text('bank_id = "theirs"\n')
+    for environ in ({"HOME": str(tmp_path / "theirs")}, {"XDG_CONFIG_HOME": str(theirs.parents[1])}):
+        assert load(environ=environ).settings.bank_id == "theirs"
+    assert load().settings.bank_id == "bankclient"
+
+
 def test_new_values_count_at_the_next_load(config: Path) -> None:
     """Whatever is changed, in the environment or in the file, stands at the next call in the same process."""
     first = load(environ=os.environ | {"HINDSIGHT_API_URL": "http://one.invalid"}).settings
@@ -221,8 +232,9 @@ def test_constructed_settings_hold_what_they_are_given(monkeypatch: pytest.Monke
 
 def test_constructed_settings_are_checked() -> None:
     """A bad value raises pydantic's own error, which does not show it; there is no changing settings afterwards."""
+    given: dict[str, Any] = {"bank_id": "a/b", "retain_every_n_turns": 0, "api_token": f"ż{SECRET}"}
     with pytest.raises(ValidationError) as caught:
-        Settings(bank_id="a/b", retain_every_n_turns=0, api_token=SecretStr(f"ż{SECRET}"))
+        Settings(**given)
     assert {error["loc"] for error in caught.value.errors()} == {
         ("bank_id",),
         ("retain_every_n_turns",),

@@ -69,6 +69,7 @@ def test_url_forms(written: str, url: str) -> None:
         ("http://:8888", "write the host's name"),
         ("http://1.2.3.400", "write the host's name or address"),
         ("http://[::g]:1", "http"),
+        ("http://[fe80::1%ü]:1", "plain ASCII"),
         ("http://bücher.invalid", "xn--"),
         ("http://h h:1", "write the plain URL"),
         ("http://h\n:1", "write the plain URL"),

@@ -72,13 +72,24 @@ def test_plain_spellings_of_a_whole_number(given: object, number: int) -> None:
     assert load(flags={"retain_every_n_turns": given}).settings.retain_every_n_turns == number
 
 
-@pytest.mark.parametrize("given", ["true", "3.5", "nan", "inf", "1e400", "[3]", "{a = 3}", "1979-05-27"])
-def test_toml_of_another_type_is_no_number(given: str, config: Path) -> None:
-    """In the file a boolean, a fraction, a list or a date is no number either."""
-    config.write_text(f"retain_every_n_turns = {given}\n")
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        *(
+            ("retain_every_n_turns", odd)
+            for odd in ("true", "3.5", "nan", "inf", "1e400", "[3]", "{a = 3}", "1979-05-27")
+        ),
+        *((field, "5") for field in ("bank_id", "project", "bank_mission", "recall_types", "scoping", "state_dir")),
+        *(("debug", odd) for odd in ("2", "1.0", "[true]")),
+        ("recall_types", "[1]"),
+    ],
+)
+def test_toml_of_another_type_warns(field: str, given: str, config: Path) -> None:
+    """In the file a value of another type than the setting's is a bad value too."""
+    config.write_text(f"{field} = {given}\n")
     loaded = load()
     assert loaded.settings == Settings()
-    assert [warning.partition("=")[0] for warning in loaded.warnings] == ["retain_every_n_turns"]
+    assert [warning.partition("=")[0] for warning in loaded.warnings] == [field]
 
 
 def test_a_time_limit_has_an_end() -> None:
@@ -168,6 +179,24 @@ def test_full_session_means_batch_and_says_so() -> None:
     assert loaded.settings.retain_mode == "batch"
     assert loaded.sources["retain_mode"] == "environment HINDSIGHT_RETAIN_MODE"
     assert loaded.warnings == ("HINDSIGHT_RETAIN_MODE=full-session from environment means batch for now; write batch",)
+
+
+@pytest.mark.parametrize("variable", ["HINDSIGHT_PROJECT", "HINDSIGHT_RETAIN_CONTEXT", "HINDSIGHT_PARENT_SESSION"])
+@pytest.mark.parametrize("middle", ["\n", "\x00", "\x1b", "\x85", "\u2028", "\udc80"])
+def test_a_label_is_one_line_of_text(variable: str, middle: str) -> None:
+    """A line break, a control character or half a letter in a label: a warning on one line, and the default stands."""
+    loaded = load(environ={variable: f"a{middle}b"})
+    assert loaded.settings == Settings()
+    (warning,) = loaded.warnings
+    assert warning.startswith(f"{variable}='a")
+    assert warning.isprintable()
+
+
+def test_labels_and_texts_keep_their_letters() -> None:
+    """Letters of any script, joined emoji and no-break spaces are text; a mission may have several lines."""
+    loaded = load(environ={"HINDSIGHT_PROJECT": "żółw\xa0👩\u200d👧", "HINDSIGHT_BANK_MISSION": "one\ntwo"})
+    assert (loaded.settings.project, loaded.settings.bank_mission) == ("żółw\xa0👩\u200d👧", "one\ntwo")
+    assert loaded.warnings == ()
 
 
 @pytest.mark.parametrize("name", ["", "_a", "a/b", "a\tb", "x" * 193, "ż" * 97, "\udc80"])
