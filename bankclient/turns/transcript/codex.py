@@ -43,8 +43,8 @@ def read_record(record: Record, place: Place) -> Found:
     ordinal = record.get("ordinal")
     place_in_file = f"{ordinal}" if isinstance(ordinal, int) else f"@{place.offset}"
     key = f"{place.session_id}:{place_in_file}"
-    # Versions that know no turn ids: a turn is called as the line that opens it.
-    turn_id = turn_id or (key if role == "user" else None)
+    if role == "user" and (turn_id is None or turn_id.startswith(f"{place.session_id}:")):
+        turn_id = key  # versions that know no turn ids: a turn is called as the line that opens it
     message = Message(
         role=role,
         text=text,
