@@ -69,9 +69,9 @@ class Source(PydanticBaseSettingsSource):
 
     def _take(self, field: str, given: Mapping[str, object]) -> None:
         usable: dict[str, object] = {}
-        for name in (field, ALSO.get(field)):
-            raw = given.get(name) if name else None
-            if name is None or raw is None or (isinstance(raw, str) and not raw.strip()):
+        for name in (field, ALSO[field]) if field in ALSO else (field,):
+            raw = given.get(name)
+            if raw is None or (isinstance(raw, str) and not raw.strip()):
                 continue
             try:
                 usable[name] = FORMS[field].parse(raw)
