@@ -21,9 +21,20 @@ if TYPE_CHECKING:
     from bankclient.project import Project
     from bankclient.settings import Settings
 
-__all__ = ["NO_PROJECT_TAG", "Scope", "Target", "check_bank", "escape_bank", "recall_filter", "scope_of"]
+__all__ = [
+    "NO_PROJECT_TAG",
+    "PROJECT_TAG_START",
+    "Scope",
+    "Target",
+    "check_bank",
+    "escape_bank",
+    "recall_filter",
+    "scope_of",
+]
 
-NO_PROJECT_TAG = "project:(UNRESOLVED)"
+PROJECT_TAG_START = "project:"
+"""What a tag begins with that names a project; no other tag of a memory may."""
+NO_PROJECT_TAG = PROJECT_TAG_START + "(UNRESOLVED)"
 """A tag that nothing bears, since a project's name has no capitals: asked for with `any` it finds the untagged only."""
 
 _ESCAPED = re.compile("[%/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -86,7 +97,7 @@ def scope_of(settings: Settings, project: Project) -> Scope:
         return Scope(project, base, (), (Target(base),), base, resolved=True)
     if project.name is None:
         return Scope(project, base, (), (Target(base, (NO_PROJECT_TAG,)),), base, resolved=False)
-    shared = Target(base, (f"project:{project.name}",))
+    shared = Target(base, (PROJECT_TAG_START + project.name,))
     if settings.scoping == "per-project":
         own = Target(escape_bank(settings.bank_id, project.name, settings.bank_id_prefix))
         return Scope(project, own.bank, own.tags, (own, shared), base, resolved=True)

@@ -6,14 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from bankclient.api.calls import memory_item
-from bankclient.scope import recall_filter
+from bankclient.errors import InvalidInput
+from bankclient.scope import PROJECT_TAG_START, recall_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from bankclient.api.models.retain import MemoryItem
     from bankclient.api.models.words import TagGroup, TagsMatch
-    from bankclient.scope import Target
+    from bankclient.scope import Scope, Target
 
 __all__ = ["Filter", "filed", "narrowed"]
 
@@ -27,14 +28,32 @@ class Filter(TypedDict, total=False):
 
 
 def filed(
-    items: Iterable[str | MemoryItem | Mapping[str, Any]], target: Target, context: str | None
+    items: Iterable[str | MemoryItem | Mapping[str, Any]], target: Target, scope: Scope, context: str | None
 ) -> list[MemoryItem]:
-    """Return the items with the target's tags in front of their own, and `context` where they have none."""
-    return [_filed(memory_item(item, f"items[{number}]"), target, context) for number, item in enumerate(items)]
+    """Return the items with the target's tags in front of their own, and `context` where they have none.
+
+    Raises `InvalidInput` for tags with which a memory would be found by the wrong project or by none: another
+    project's, and any on a memory for all projects, which is known by having no tag.
+    """
+    hidden = not target.tags and any(asked.bank == target.bank and asked.tags for asked in scope.recall)
+    return [
+        _filed(memory_item(item, f"items[{number}]"), target, context, is_hidden_by_tags=hidden)
+        for number, item in enumerate(items)
+    ]
 
 
-def _filed(item: MemoryItem, target: Target, context: str | None) -> MemoryItem:
+def _filed(item: MemoryItem, target: Target, context: str | None, *, is_hidden_by_tags: bool) -> MemoryItem:
     own = (item.tags,) if isinstance(item.tags, str) else tuple(item.tags)
+    foreign = [tag for tag in own if tag.startswith(PROJECT_TAG_START) and tag not in target.tags]
+    if foreign:
+        raise InvalidInput(
+            f"the tag {foreign[0]!r} would file this under another project: go to its folder, or drop it"
+        )
+    if own and is_hidden_by_tags:
+        raise InvalidInput(
+            f"a memory for all projects is known by having no tag, so {own[0]!r} would hide it: drop the tag,"
+            " or keep the memory in its project"
+        )
     tags = tuple(dict.fromkeys((*target.tags, *own)))
     return replace(item, tags=tags, context=context if item.context is None else item.context)
 

@@ -149,6 +149,37 @@ def test_items_of_every_form_get_the_tag_and_the_label(
     ]
 
 
+@pytest.mark.parametrize(
+    ("scope", "scoping", "tags", "refused"),
+    [
+        ("global", "per-project-tagged", ["net"], True),
+        ("global", "per-project", ["net"], True),
+        ("global", "global", ["net"], False),
+        ("project", "per-project", ["net"], False),
+        ("project", "per-project-tagged", ["project:other"], True),
+        ("global", "global", ["project:other"], True),
+        ("project", "per-project-tagged", ["project:general"], False),
+    ],
+)
+def test_a_tag_that_would_hide_or_misfile_a_memory_is_refused(
+    connect: Callable[..., Face],
+    server: ScriptedServer,
+    project: Path,
+    scope: str,
+    scoping: Any,  # noqa: ANN401 - one of the literals
+    tags: list[str],
+    refused: bool,
+) -> None:
+    """What no recall would find, or another project's would, is not stored."""
+    client = connect(folder=project, settings=Settings(api_url=server.url, scoping=scoping))
+    if refused:
+        with pytest.raises(InvalidInput, match=tags[0]):
+            client.retain("x", scope=scope, tags=tags)
+    else:
+        assert client.retain("x", scope=scope, tags=tags).success
+    assert len(server.requests) == (0 if refused else 1)
+
+
 def test_a_background_retain_gets_an_identity(connect: Callable[..., Face], server: ScriptedServer) -> None:
     """An operation id is made where none is given, so that a lost reply can be asked for again."""
     client = connect(server.url)

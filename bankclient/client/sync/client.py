@@ -130,7 +130,7 @@ class BankClient:
     ) -> RetainResult:
         """Put one text into memory, under the project or (`scope="global"`) for all projects.
 
-        `tags` come beside the scope's own. Without `background` the memory can be recalled when this returns, and the
+        `tags` come beside the scope's own; a memory for all projects has none. Without `background` the memory can be recalled when this returns, and the
         call is never repeated by itself unless `document_id` names what it replaces. With it the server answers at
         once and works on; `operations.wait` says when it is done; an operation id, made here where none is given, makes
         it safe to repeat. Raises `InvalidInput` before anything is sent, `Unavailable` or `Refused` after.
@@ -171,7 +171,7 @@ class BankClient:
             operation_id = uuid4()
         call = calls.retain_many(
             target.bank if bank is None else bank,
-            filed(items, target, self.settings.retain_context),
+            filed(items, target, self.scope, self.settings.retain_context),
             background=background,
             operation_id=operation_id,
         )
