@@ -150,7 +150,7 @@ def test_items_of_every_form_get_the_tag_and_the_label(
 
 
 @pytest.mark.parametrize(
-    ("scope", "scoping", "tags", "refused"),
+    "case",
     [
         ("global", "per-project-tagged", ["net"], True),
         ("global", "per-project", ["net"], True),
@@ -165,12 +165,10 @@ def test_a_tag_that_would_hide_or_misfile_a_memory_is_refused(
     connect: Callable[..., Face],
     server: ScriptedServer,
     project: Path,
-    scope: str,
-    scoping: Any,  # noqa: ANN401 - one of the literals
-    tags: list[str],
-    refused: bool,
+    case: tuple[str, Any, list[str], bool],
 ) -> None:
     """What no recall would find, or another project's would, is not stored."""
+    scope, scoping, tags, refused = case
     client = connect(folder=project, settings=Settings(api_url=server.url, scoping=scoping))
     if refused:
         with pytest.raises(InvalidInput, match=tags[0]):

@@ -129,10 +129,11 @@ class AsyncBankClient:
     ) -> RetainResult:
         """Put one text into memory, under the project or (`scope="global"`) for all projects.
 
-        `tags` come beside the scope's own; a memory for all projects has none. Without `background` the memory can be recalled when this returns, and the
-        call is never repeated by itself unless `document_id` names what it replaces. With it the server answers at
-        once and works on; `operations.wait` says when it is done; an operation id, made here where none is given, makes
-        it safe to repeat. Raises `InvalidInput` before anything is sent, `Unavailable` or `Refused` after.
+        `tags` come beside the scope's own; a memory for all projects has none. Without `background` the memory can be
+        recalled when this returns, and the call is never repeated by itself unless `document_id` names what it
+        replaces. With it the server answers at once and works on; `operations.wait` says when it is done; an operation
+        id, made here where none is given, makes it safe to repeat. Raises `InvalidInput` before anything is sent,
+        `Unavailable` or `Refused` after.
         """
         item = MemoryItem(
             content,
