@@ -10,12 +10,13 @@ import json
 import logging
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Generic, TypedDict, TypeVar, cast
 from urllib.parse import urlencode
 
 from tenacity import RetryCallState, stop_never
 
+from bankclient.api.call import Repeat
 from bankclient.client.policy import (
     Blocked,
     Breaker,
@@ -106,7 +107,7 @@ class Exchange(Generic[T]):
     _earlier: list[CallError] = field(default_factory=list[CallError])
 
     def open(self) -> None:
-        """Ask for leave to send, once; raise `Disabled`, `BreakerOpen`, or `ServerBusy` while the server wants peace."""
+        """Ask for leave to send, once; raise `Disabled`, `BreakerOpen`, or `ServerBusy` where there is none."""
         if self._permit is not None:
             return
         if self.core.is_disabled:
@@ -125,6 +126,16 @@ class Exchange(Generic[T]):
             return ServerBusy(reason, self._context(), status=503, retry_after=blocked.seconds)
         reason = f"not tried: the server did not answer before; the next probe is due in {blocked.seconds:.1f} s"
         return BreakerOpen(reason, self._context())
+
+    @property
+    def last_error(self) -> CallError | None:
+        """How the attempt before this one failed; `None` on the first."""
+        return self._earlier[-1] if self._earlier else None
+
+    def given_up(self, error: CallError) -> CallError:
+        """Return `error` as the call's last: it turned out that the call may not be sent twice."""
+        self.call = replace(self.call, repeat=Repeat.NEVER)
+        return error
 
     def request(self) -> tuple[Request, float]:
         """Return the request and the seconds left for it; raise `TimedOut` where none are."""

@@ -72,6 +72,15 @@ def gateway(status: int) -> Response:
     return Response(status, {"content-type": "text/html; charset=utf-8"}, b"<html>secret-token</html>")
 
 
+def version(text: str) -> Response:
+    """Return a server's answer about its version."""
+    return Response(200, {"content-type": "application/json"}, json.dumps({"api_version": text}).encode())
+
+
+LOST = NoAnswer(ConnectionLost, "the connection broke: ReadError")
+NOBODY = NoAnswer(ConnectFailed, "no connection: ConnectError: refused")
+
+
 class ScriptedTransport:
     """Does one of its outcomes for each send, in order; both transports' seams at once."""
 
@@ -177,10 +186,6 @@ def harness(request: pytest.FixtureRequest) -> Harness:
     return Harness(request.param)
 
 
-LOST = NoAnswer(ConnectionLost, "the connection broke: ReadError")
-NOBODY = NoAnswer(ConnectFailed, "no connection: ConnectError: refused")
-
-
 @pytest.mark.parametrize(
     "passing", [LOST, NOBODY, refused(429), gateway(502), refused(503), gateway(504), refused(500)], ids=repr
 )
@@ -194,9 +199,29 @@ def test_a_read_meets_a_passing_failure_and_is_answered(harness: Harness, passin
 
 def test_an_identified_write_is_sent_again_as_the_same_bytes(harness: Harness) -> None:
     """The server knows the operation id, so the second copy is the first."""
-    harness.call(SAFE_RETAIN, LOST, refused(503), ACCEPTED)
-    assert len({request.body for request, _ in harness.sent}) == 1
-    assert len(harness.sent) == 3
+    harness.call(SAFE_RETAIN, LOST, version("1.1.0"), refused(503), ACCEPTED)
+    writes = [request for request, _ in harness.sent if request.method == "POST"]
+    assert len({request.body for request in writes}) == 1
+    assert len(writes) == 3
+
+
+@pytest.mark.parametrize("answer", [[version("0.8.5")], [version("odd")], [NOBODY] * 4])
+def test_an_identified_write_is_not_repeated_where_the_server_may_not_know_its_identity(
+    harness: Harness, answer: list[Outcome]
+) -> None:
+    """Before the second send the version is asked for; without a good answer the first failure stands."""
+    error = harness.fails(SAFE_RETAIN, LOST, *answer, ACCEPTED)
+    assert isinstance(error, ConnectionLost)
+    assert [request.method for request, _ in harness.sent].count("POST") == 1
+    assert harness.outcomes == [ACCEPTED]
+
+
+def test_an_append_asks_for_the_version_first(harness: Harness) -> None:
+    """A server before 0.5.0 would replace the whole document and say nothing."""
+    append = calls.retain("b", "more", document_id="d", update_mode="append")
+    with pytest.raises(ValueError, match="append"):
+        harness.call(append, version("0.4.22"), STORED)
+    assert [request.method for request, _ in harness.sent] == ["GET"]
 
 
 @pytest.mark.parametrize("passing", [LOST, NOBODY, refused(503, retry_after="1"), gateway(502)], ids=repr)
@@ -508,11 +533,6 @@ def test_a_busy_kind_of_call_is_an_outage_of_its_own(degraded: Harness, caplog: 
 
 
 # --- Capabilities -----------------------------------------------------------------------------------------------------
-
-
-def version(text: str) -> Response:
-    """Return a server's answer about its version."""
-    return Response(200, {"content-type": "application/json"}, json.dumps({"api_version": text}).encode())
 
 
 def test_a_read_that_an_old_server_would_widen_is_refused(harness: Harness) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenacity import AsyncRetrying
 
@@ -64,6 +64,8 @@ class AsyncCaller:
 
     async def _attempt(self, exchange: Exchange[T]) -> T:
         exchange.open()
+        if exchange.last_error is not None and not await self._may_repeat(exchange.call):
+            raise exchange.given_up(exchange.last_error)
         request, left = exchange.request()
         try:
             response = await self._transport.send(request, left)
@@ -124,11 +126,21 @@ class AsyncCaller:
     async def _fitted(self, call: Call[T]) -> Call[T]:
         """Return `call` after checking it against the server's version, where it rests on something newer.
 
-        A read asks for the version first. A write does not wait for that: it is checked if the version is known.
+        A read asks for the version first, and so does an append, which an old server would take for a replacement. No
+        other write waits for that: it is checked if the version is known.
         """
-        if call.needs and call.repeat is Repeat.READ:
+        if call.needs and (call.repeat is Repeat.READ or "append" in call.needs):
             await self.capabilities()
         return call if self._capabilities is None else self._capabilities.fit(call)
+
+    async def _may_repeat(self, call: Call[Any]) -> bool:
+        """Return whether a second send is safe: an old server ignores operation ids, and would store a second copy."""
+        if "operation_ids" not in call.needs or call.repeat is not Repeat.IDENTIFIED:
+            return True
+        try:
+            return (await self.capabilities()).operation_ids
+        except CallError:
+            return False
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
