@@ -63,7 +63,6 @@ def list_documents(request: Request) -> object:
 
 def get_document(request: Request) -> object:
     """Answer one document with its text."""
-    request.no_query()
     with request.database.read() as db:
         row = _find(db, request)
         counts = db.execute(
@@ -91,7 +90,6 @@ def get_document(request: Request) -> object:
 
 def update_document(request: Request) -> object:
     """Replace the tags of the document and of its memories, or the scopes of its observations."""
-    request.no_query()
     update = request.body_as(DocumentUpdate)
     values: dict[str, object] = {}
     if update.tags is not None:
@@ -112,7 +110,6 @@ def update_document(request: Request) -> object:
 
 def delete_document(request: Request) -> object:
     """Delete the document and its memories."""
-    request.no_query()
     with request.database.write() as db:
         row = _find(db, request)
         memories = db.execute("SELECT id FROM memories WHERE document = ?", (row["id"],)).fetchall()
@@ -146,7 +143,6 @@ def list_chunks(request: Request) -> object:
 
 def get_chunk(request: Request) -> object:
     """Answer one chunk by its id, which names bank and document."""
-    request.no_query()
     wanted = request.params["chunk_id"]
     # Escaping leaves exactly two joints, between three names.
     names = [re.sub("~(7E|5F)", lambda found: chr(int(found[1], 16)), name) for name in wanted.split("_")]

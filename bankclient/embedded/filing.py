@@ -20,7 +20,7 @@ from bankclient.embedded.tags import stored_tags
 from bankclient.embedded.wire import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from bankclient.embedded.items import Item
@@ -45,6 +45,8 @@ _ADD_MEMORY = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'world', ?, ?, ?, ?, ?, ?, ?)
 """
 _KEEP_MEMORY = "UPDATE memories SET tags = ?, metadata = ?, updated_at = ?, retained = retained + 1 WHERE id = ?"
+
+_PUNCTUATION = frozenset(".,;:!?-–—…\"'`´•·*_ \t\r\n")  # noqa: RUF001 - the dashes are meant
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -117,7 +119,7 @@ class _Filing:
         self._last_document += 1
         identity = (self._last_document, self._bank, document_id, self._now)
         self._documents.append((*self._content(items), *identity))
-        for index, (item, chunk) in enumerate(self._chunks(items)):
+        for index, item, chunk in self._chunks(items):
             self._add_memory(self._last_document, index, _digest(chunk), item, chunk)
 
     def change(self, row: sqlite3.Row, items: list[Item]) -> None:
@@ -139,7 +141,7 @@ class _Filing:
                 "SELECT id, chunk_index, chunk_hash, invalidated_at FROM memories WHERE document = ?", (row["id"],)
             )
         }
-        for index, (item, chunk) in enumerate(self._chunks(items)):
+        for index, item, chunk in self._chunks(items):
             digest = _digest(chunk)
             old = before.get(index)
             if old is None or old["chunk_hash"] != digest:
@@ -168,8 +170,10 @@ class _Filing:
             )
         return appended
 
-    def _chunks(self, items: Sequence[Item]) -> list[tuple[Item, str]]:
-        return [(item, chunk) for item in items for chunk in chunks(item.content, self._size, self._structured)]
+    def _chunks(self, items: Sequence[Item]) -> Iterator[tuple[int, Item, str]]:
+        """Yield the chunks that become memories, with their places among all of the document's."""
+        whole = ((item, chunk) for item in items for chunk in chunks(item.content, self._size, self._structured))
+        return ((index, item, chunk) for index, (item, chunk) in enumerate(whole) if not _says_nothing(chunk))
 
     def _content(self, items: Sequence[Item]) -> tuple[object, ...]:
         """Return the columns that a retain sets; what describes the document is its first item's."""
@@ -197,6 +201,14 @@ class _Filing:
 
 def _digest(chunk: str) -> bytes:
     return hashlib.sha256(chunk.encode()).digest()
+
+
+def _says_nothing(chunk: str) -> bool:
+    """Say whether a chunk is punctuation alone, which the server keeps in the document but makes no memory of."""
+    text = chunk.strip()
+    if text[:1].isalnum():
+        return False
+    return all(letter in _PUNCTUATION for letter in text) or (len(text) < 3 and not any(map(str.isalnum, text)))  # noqa: PLR2004 - the server's bound
 
 
 def _json(value: object) -> str | None:

@@ -44,8 +44,9 @@ def read_item(index: int, item: MemoryItem, document_tags: Sequence[str], now: d
     for name in ("context", "metadata", "observation_scopes", "strategy"):
         if value := getattr(item, name):
             params[name] = value
-    if item.entities:
-        params["entities"] = [{"text": entity.text, "type": entity.type or "CONCEPT"} for entity in item.entities]
+    entities = [entity for entity in item.entities or () if entity.text]
+    if entities:
+        params["entities"] = [{"text": entity.text, "type": entity.type or "CONCEPT"} for entity in entities]
         params["resolve_entities"] = item.resolve_entities
     return Item(
         content=_text(index, item),
@@ -54,7 +55,8 @@ def read_item(index: int, item: MemoryItem, document_tags: Sequence[str], now: d
         context=item.context or "",
         tags=(*(item.tags or ()), *document_tags),
         metadata=item.metadata or {},
-        entities=tuple(entity.text for entity in item.entities or () if entity.text),
+        # The same name in other letters' case is the same entity; it is shown as it was written first.
+        entities=tuple({entity.text.casefold(): entity.text for entity in reversed(entities)}.values())[::-1],
         observation_scopes=item.observation_scopes,
         append=item.update_mode == "append",
         strategy=item.strategy,

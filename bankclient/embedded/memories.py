@@ -104,7 +104,6 @@ def list_memories(request: Request) -> object:
 
 def get_memory(request: Request) -> object:
     """Answer one memory, invalidated ones too."""
-    request.no_query()
     with request.database.read() as db:
         return _detail(request.bank_id, _find(db, request))
 
@@ -118,7 +117,6 @@ def get_history(request: Request) -> object:
 
 def update_memory(request: Request) -> object:
     """Edit, invalidate or restore a memory."""
-    request.no_query()
     update = request.body_as(MemoryUpdate)
     _memory_id(request)
     edits = _edits(update)

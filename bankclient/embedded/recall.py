@@ -67,7 +67,6 @@ class Hit:
 
 def recall(request: Request) -> object:
     """Answer the memories that fit the query, best first, within the token budget."""
-    request.no_query()
     body = request.body_as(RecallRequest)
     at = _moment(body.query_timestamp, request.now)
     types = _types(body.types)

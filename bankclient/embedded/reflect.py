@@ -21,7 +21,6 @@ _FOUND = "The embedded bank has no language model, so these are the memories clo
 
 def reflect(request: Request) -> object:
     """Answer with the closest memories, quoted within `max_tokens`, best first; creates the bank."""
-    request.no_query()
     body = request.body_as(ReflectRequest)
     if body.response_schema is not None:
         raise Problem(

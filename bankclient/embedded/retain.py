@@ -28,7 +28,6 @@ NO_USAGE = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "cached_to
 
 def retain(request: Request) -> object:
     """Store the items; an asynchronous retain in the same transaction that completes its operation."""
-    request.no_query()
     body = request.body_as(RetainRequest)
     items = [read_item(index, item, body.document_tags or (), request.now) for index, item in enumerate(body.items)]
     if any(item.append and not item.document_id for item in items):

@@ -61,8 +61,8 @@ class EmbeddedServer:
         reply = self._guarded(method.upper(), unquote(path), request)
         name, value = SERVER_HEADER
         extra = {name: value}
-        if request.ignored:
-            extra["x-ignored-params"] = ", ".join(request.ignored)
+        if ignored := request.ignored:
+            extra["x-ignored-params"] = ", ".join(ignored)
         return Reply(reply.status, reply.headers | extra, b"" if method.upper() == "HEAD" else reply.body)
 
     def close(self) -> None:

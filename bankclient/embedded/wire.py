@@ -58,8 +58,7 @@ def text_reply(status: int, text: str) -> Reply:
 class Request:
     """One request on its way to a handler.
 
-    `params` are the path's, decoded; `now` is the moment at which it arrived, in UTC. `ignored` collects the names of
-    fields that nothing reads, which the server reports in `X-Ignored-Params`.
+    `params` are the path's, decoded; `now` is the moment at which it arrived, in UTC.
     """
 
     database: Database
@@ -69,32 +68,33 @@ class Request:
     headers: Mapping[str, str]
     uptime_seconds: float = 0.0
     params: dict[str, str] = field(default_factory=dict[str, str])
-    ignored: list[str] = field(default_factory=list[str])
+    _known: set[str] = field(default_factory=set[str])
+    _unknown_fields: list[str] = field(default_factory=list[str])
 
     @property
     def bank_id(self) -> str:
         """The bank that the path names."""
         return self.params["bank_id"]
 
+    @property
+    def ignored(self) -> list[str]:
+        """The names in query and body that nothing reads, which the server reports in `X-Ignored-Params`."""
+        given = [name for name, _ in self._pairs() if name not in self._known]
+        return list(dict.fromkeys([*given, *self._unknown_fields]))
+
     def query_as(self, model: type[Model]) -> Model:
         """Return the query as `model`: the last of repeated values, all of them where the field is a list.
 
         Raises `Problem` 422.
         """
+        self._known = set(model.model_fields)
         values: dict[str, Any] = {}
-        for name, value in parse_qsl(self.query, keep_blank_values=True, errors="replace"):
-            if name not in model.model_fields:
-                self._ignore(name)
-            elif _is_list(model, name):
+        for name, value in self._pairs():
+            if _is_list(model, name):
                 values.setdefault(name, []).append(value)
             else:
                 values[name] = value
         return _validated(model, values, "query")
-
-    def no_query(self) -> None:
-        """Note every query parameter as ignored: this endpoint takes none."""
-        for name, _ in parse_qsl(self.query, keep_blank_values=True, errors="replace"):
-            self._ignore(name)
 
     def body_as(self, model: type[Model]) -> Model:
         """Return the JSON body as `model`. Raises `Problem` 422, or 400 for bytes that are no text."""
@@ -102,14 +102,11 @@ class Request:
             raise Problem(422, [{"type": "missing", "loc": ["body"], "msg": "Field required", "input": None}])
         value = self._decoded()
         known = {info.alias or name for name, info in model.model_fields.items()} | set(model.model_fields)
-        for name in _names(value):
-            if name not in known:
-                self._ignore(name)
+        self._unknown_fields = [name for name in _names(value) if name not in known]
         return _validated(model, value, "body")
 
-    def _ignore(self, name: str) -> None:
-        if name not in self.ignored:
-            self.ignored.append(name)
+    def _pairs(self) -> list[tuple[str, str]]:
+        return parse_qsl(self.query, keep_blank_values=True, errors="replace")
 
     def _decoded(self) -> object:
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -131,7 +128,7 @@ def _names(value: object) -> list[str]:
 
 
 def _is_list(model: type[BaseModel], name: str) -> bool:
-    return "list[" in str(model.model_fields[name].annotation)
+    return name in model.model_fields and "list[" in str(model.model_fields[name].annotation)
 
 
 def _validated(model: type[Model], value: object, where: str) -> Model:
