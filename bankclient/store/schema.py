@@ -33,22 +33,28 @@ _OUTBOX = (
         PRIMARY KEY (lane, kind)
     ) WITHOUT ROWID""",
     # The id is the tick of the first item, so ids order batches as they were acknowledged. `ticket` is set while
-    # somebody works on the batch. `body` holds the sealed bytes until they are stored.
+    # somebody works on the batch.
     """CREATE TABLE batches (
         id INTEGER PRIMARY KEY, lane INTEGER NOT NULL REFERENCES lanes, kind TEXT NOT NULL, bank TEXT NOT NULL,
         tags TEXT NOT NULL, state TEXT NOT NULL, step TEXT, operation_id TEXT UNIQUE, server_operation TEXT,
-        obsolete TEXT, body BLOB, items INTEGER NOT NULL, size INTEGER NOT NULL, added REAL NOT NULL,
+        obsolete TEXT, items INTEGER NOT NULL, size INTEGER NOT NULL, added REAL NOT NULL,
         changed REAL NOT NULL, until REAL NOT NULL, why TEXT NOT NULL DEFAULT '', ticket INTEGER,
         sent INTEGER NOT NULL DEFAULT 0, accepted INTEGER, tries INTEGER NOT NULL DEFAULT 0,
         unanswered INTEGER NOT NULL DEFAULT 0, polls INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0,
         refused INTEGER, renamed INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0, failed INTEGER,
         failing_since REAL
     )""",
-    "CREATE INDEX batches_in_order ON batches (lane, step, unanswered / 3, id)",
-    "CREATE INDEX batches_by_time ON batches (lane, step, until)",
-    "CREATE INDEX batches_by_state ON batches (state, id)",
+    # Each for one question, and only of the rows that may be its answer.
+    "CREATE INDEX batches_open ON batches (lane, bank, tags) WHERE state = 'open'",
+    "CREATE INDEX batches_to_send ON batches (lane, unanswered / 3, id) WHERE step IN ('discard', 'send')",
+    "CREATE INDEX batches_to_ask ON batches (lane, until) WHERE step IN ('retry', 'poll')",
     "CREATE INDEX batches_handed_out ON batches (lane) WHERE ticket IS NOT NULL",
-    # `body` is an item's JSON while its batch is open; then the batch holds it.
+    "CREATE INDEX batches_stored ON batches (id) WHERE state = 'stored'",
+    # The sealed bytes of a batch until it is stored: apart, so that they are not written anew with each change of it.
+    """CREATE TABLE texts (
+        batch INTEGER PRIMARY KEY REFERENCES batches ON DELETE CASCADE, body BLOB NOT NULL
+    )""",
+    # `body` is an item's JSON while its batch is open.
     """CREATE TABLE items (
         id INTEGER PRIMARY KEY, batch INTEGER NOT NULL REFERENCES batches ON DELETE CASCADE,
         lane INTEGER NOT NULL REFERENCES lanes, bank TEXT NOT NULL, document TEXT, content_hash TEXT, body BLOB
@@ -65,7 +71,8 @@ _OUTBOX = (
     """CREATE TRIGGER batch_came AFTER INSERT ON batches BEGIN
         UPDATE counters SET items = items + new.items, bytes = bytes + new.size;
     END""",
-    """CREATE TRIGGER batch_changed AFTER UPDATE OF items, size, state ON batches BEGIN
+    """CREATE TRIGGER batch_changed AFTER UPDATE OF items, size, state ON batches
+    WHEN new.items <> old.items OR new.size <> old.size OR (new.state = 'stored') <> (old.state = 'stored') BEGIN
         UPDATE counters SET items = items + (new.state <> 'stored') * new.items - (old.state <> 'stored') * old.items,
             bytes = bytes + (new.state <> 'stored') * new.size - (old.state <> 'stored') * old.size;
     END""",

@@ -129,11 +129,10 @@ class Cancelled:
 class NotFound:
     """The server knows no such operation. To POLL, with what was then looked up, and to RETRY.
 
-    `hashes` has the `content_hash` of each document of the batch that the server has.
+    `hashes` has the `content_hash` of each document of the batch that the server has; `None`: the bank itself is gone.
     """
 
-    bank_exists: bool
-    hashes: Mapping[str, str | None]
+    hashes: Mapping[str, str | None] | None
 
 
 Answer: TypeAlias = (
@@ -283,8 +282,8 @@ def _to_poll(case: _Case, answer: Answer) -> Decision:
             return _failed(case, reason)
         case Cancelled():
             return Decision(Event.KILL, case.progress, "its operation was cancelled on the server")
-        case NotFound():
-            return _not_found(case, answer)
+        case NotFound(hashes):
+            return _not_found(case, hashes)
         case Refused(reason) | Conflict(reason):
             return case.later(reason)
         case _:
@@ -323,15 +322,15 @@ def _failed(case: _Case, reason: str) -> Decision:
     return Decision(Event.FAIL, failing, reason, case.wait(progress.failures))
 
 
-def _not_found(case: _Case, answer: NotFound) -> Decision:
-    if not answer.bank_exists:
+def _not_found(case: _Case, hashes: Mapping[str, str | None] | None) -> Decision:
+    if hashes is None:
         return Decision(Event.KILL, case.progress, "bank deleted")
     documents = case.evidence.documents
     kept = [document for document in documents if not document.forgotten]
     if any(document.id is None or document.content_hash is None for document in kept):
         return Decision(Event.KILL, case.progress, "perhaps stored: the server knows its operation no more")
-    if all(answer.hashes.get(document.id or "") == document.content_hash for document in kept):
-        return _completed(case, frozenset(document.id or "" for document in documents) - answer.hashes.keys())
+    if all(hashes.get(document.id or "") == document.content_hash for document in kept):
+        return _completed(case, frozenset(document.id or "" for document in documents) - hashes.keys())
     lost = replace(case.progress, lost=case.progress.lost + 1)
     why = "the server knew neither its operation nor its text"
     return Decision(Event.RESEND, lost, why, case.wait(case.progress.lost))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bankclient.store.outbox.model import Kind
+from bankclient.store.outbox.model import BATCH_FACTS, SEAL_SECONDS, Kind
 from bankclient.store.outbox.rows import lane_id, next_tick, tags_text
-from bankclient.store.outbox.schedule import SEAL_SECONDS
 from bankclient.store.outbox.states import State, Step
 
 if TYPE_CHECKING:
@@ -16,10 +15,7 @@ if TYPE_CHECKING:
     from bankclient.store.outbox.model import Address
     from bankclient.store.outbox.sealing import Item
 
-__all__ = ["FACTS", "Intake"]
-
-FACTS = 16
-"""So many facts are a full batch."""
+__all__ = ["Intake"]
 
 
 class Intake:
@@ -52,11 +48,11 @@ class Intake:
         """
         number, size = next_tick(self._tx), len(item.body)
         newest = self._tx.execute(
-            "SELECT id, items FROM batches WHERE state = ? AND lane = ? AND bank = ? AND tags = ?"
+            "SELECT id, items FROM batches WHERE state = 'open' AND lane = ? AND bank = ? AND tags = ?"
             " ORDER BY id DESC LIMIT 1",
-            (State.OPEN, self._lane, self._address.bank, tags_text(self._address)),
+            (self._lane, self._address.bank, tags_text(self._address)),
         ).fetchone()
-        if alone or newest is None or newest["items"] >= FACTS:
+        if alone or newest is None or newest["items"] >= BATCH_FACTS:
             batch = number
             self._insert_batch(number, Kind.FACT, items=1, size=size, until=self._now + SEAL_SECONDS)
         else:
@@ -70,9 +66,10 @@ class Intake:
         number = next_tick(self._tx, len(items))
         self._insert_batch(number, kind, items=len(items), size=size, until=0.0)
         self._tx.execute(
-            "UPDATE batches SET state = ?, step = ?, operation_id = ?, body = ? WHERE id = ?",
-            (State.SEALED, Step.SEND, operation_id, body, number),
+            "UPDATE batches SET state = ?, step = ?, operation_id = ? WHERE id = ?",
+            (State.SEALED, Step.SEND, operation_id, number),
         )
+        self._tx.execute("INSERT INTO texts VALUES (?, ?)", (number, body))
         for offset, item in enumerate(items):
             self._insert_item(number + offset, number, item, None)
         return number

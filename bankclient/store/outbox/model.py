@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from bankclient.store.outbox.states import State, Step
 
 __all__ = [
+    "BATCH_FACTS",
+    "DROPPED",
+    "FORGOTTEN",
+    "REFUSED",
+    "SEAL_SECONDS",
     "Added",
     "Address",
     "Batch",
@@ -31,6 +36,17 @@ __all__ = [
     "Progress",
     "Tally",
 ]
+
+
+BATCH_FACTS: Final = 16
+"""So many facts are a full batch."""
+SEAL_SECONDS: Final = 5.0
+"""A batch of facts takes in further ones for so long."""
+
+DROPPED: Final = "dropped by the person"
+FORGOTTEN: Final = "forgotten before it was sent"
+REFUSED: Final = "refused: the outbox was full"
+"""The reasons under which losses are counted here; whoever gives up something elsewhere names a reason of its own."""
 
 
 class Kind(enum.StrEnum):

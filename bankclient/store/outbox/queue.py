@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from bankclient.store.outbox.model import Destination, Lane, Limits, Loss, Overview, Progress, Tally
+from bankclient.store.outbox.model import DROPPED, Destination, Lane, Limits, Loss, Overview, Progress, Tally
 from bankclient.store.outbox.rows import BatchWriter, batches, documents_of, find, lane_id, lose, text_of
 from bankclient.store.outbox.schedule import is_leased, next_due
 from bankclient.store.outbox.states import Event, State
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bankclient.store.outbox.model import Batch, Document
 
 __all__ = ["SqliteQueue"]
-
-_DROPPED = "dropped by the person"
 
 
 def _random_id() -> str:
@@ -98,7 +96,7 @@ class SqliteQueue:
         with self._database.write() as tx:
             batch = find(tx, "b.id = ? AND b.state <> ?", (batch_id, State.STORED))
             if batch is not None:
-                BatchWriter(tx, self._new_id, now).move(batch, Event.DROP, why=_DROPPED)
+                BatchWriter(tx, self._new_id, now).move(batch, Event.DROP, why=DROPPED)
             return batch is not None
 
     def rekey(self, url: str, old: str, new: str, *, now: float) -> int:

@@ -10,7 +10,7 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
 
-from bankclient.store.outbox.model import Address, Batch, Destination, Document, Kind, Progress
+from bankclient.store.outbox.model import FORGOTTEN, Address, Batch, Destination, Document, Kind, Progress
 from bankclient.store.outbox.sealing import read_items, request_body
 from bankclient.store.outbox.states import Effect, Event, State, Step, move
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
-    "FORGOTTEN",
     "BatchWriter",
     "batches",
     "documents_of",
@@ -31,16 +30,13 @@ __all__ = [
     "text_of",
 ]
 
-FORGOTTEN = "forgotten"
-"""The reason under which forgotten items are counted as lost."""
-
 _PROGRESS = tuple(field.name for field in fields(Progress))
 
 
 def next_tick(tx: sqlite3.Connection, count: int = 1) -> int:
     """Take `count` numbers of the counter and return the first."""
-    tx.execute("UPDATE counters SET tick = tick + ?", (count,))
-    return int(tx.execute("SELECT tick FROM counters").fetchone()[0]) - count + 1
+    row = tx.execute("UPDATE counters SET tick = tick + ? RETURNING tick", (count,)).fetchone()
+    return int(row["tick"]) - count + 1
 
 
 def lane_id(tx: sqlite3.Connection, destination: Destination) -> int | None:
@@ -80,11 +76,13 @@ def documents_of(tx: sqlite3.Connection, batch: Batch) -> tuple[Document, ...]:
 
 def text_of(tx: sqlite3.Connection, batch_id: int) -> bytes | None:
     """Return the request's bytes, for an open batch as they would be; `None` where the text is gone."""
-    row = tx.execute("SELECT state, body FROM batches WHERE id = ?", (batch_id,)).fetchone()
-    if row is None or row["state"] != State.OPEN:
-        return None if row is None else row["body"]
-    items = tx.execute("SELECT body FROM items WHERE batch = ? ORDER BY id", (batch_id,))
-    return request_body((item["body"] for item in items), "")
+    row = tx.execute("SELECT body FROM texts WHERE batch = ?", (batch_id,)).fetchone()
+    if row is not None:
+        return bytes(row["body"])
+    items = tx.execute(
+        "SELECT body FROM items WHERE batch = ? AND body IS NOT NULL ORDER BY id", (batch_id,)
+    ).fetchall()
+    return request_body((item["body"] for item in items), "") if items else None
 
 
 def lose(tx: sqlite3.Connection, reason: str, items: int, size: int, now: float) -> None:
@@ -120,12 +118,11 @@ class BatchWriter:
         progress: Progress | None = None,
         until: float = 0.0,
         why: str = "",
-        server_operation: str | None = None,
-        tick: int | None = None,
+        **also: object,
     ) -> None:
         """Do what `states.TABLE` says of `event`; whoever worked on the batch does so no more.
 
-        `server_operation` and `tick` come with an acceptance. Raises `IllegalMove`.
+        `also` are further columns to set. Raises `IllegalMove`.
         """
         to = move(batch.state, event)
         if to.state is None:
@@ -144,11 +141,10 @@ class BatchWriter:
             "changed": self._now,
             "ticket": None,
             **{name: getattr(progress or batch.progress, name) for name in _PROGRESS},
+            **also,
         }
-        if tick is not None:
-            columns |= {"server_operation": server_operation, "accepted": tick}
         if Effect.CLEAR_TEXT in to.effects:
-            columns["body"] = None
+            self._tx.execute("DELETE FROM texts WHERE batch = ?", (batch.id,))
         if Effect.PROVE in to.effects:
             self._prove(batch)
         pieces = self._pieces(batch) if {Effect.SEAL_ANEW, Effect.SPLIT} & to.effects else []
@@ -187,8 +183,8 @@ class BatchWriter:
         return [_Piece(row["id"], row["document"], item) for row, item in zip(rows, read_items(body), strict=True)]
 
     def _seal(self, batch: Batch, pieces: list[_Piece]) -> None:
+        self._update(batch.id, {"sent": 0, "server_operation": None})
         if batch.kind is Kind.CALLER:
-            self._update(batch.id, {"sent": 0, "server_operation": None})
             return
         forgotten = {document.id for document in documents_of(self._tx, batch) if document.forgotten}
         kept = [piece for piece in pieces if piece.document not in forgotten]
@@ -214,8 +210,9 @@ class BatchWriter:
         if not self._keep_only(batch, pieces, kept):
             return
         body = request_body((piece.body for piece in kept), operation_id)
-        self._update(batch.id, {"operation_id": operation_id, "body": body, "sent": 0, "server_operation": None})
-        self._tx.execute("UPDATE items SET body = NULL WHERE batch = ?", (batch.id,))
+        self._update(batch.id, {"operation_id": operation_id})
+        self._tx.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (batch.id, body))
+        self._tx.execute("UPDATE items SET body = NULL WHERE batch = ? AND body IS NOT NULL", (batch.id,))
 
     def _keep_only(self, batch: Batch, pieces: list[_Piece], kept: list[_Piece]) -> bool:
         """Let go of all but `kept`, counted as forgotten; return whether anything of the batch is left."""

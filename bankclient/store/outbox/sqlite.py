@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from bankclient.errors import InvalidInput, OutboxFull
 from bankclient.store.outbox.answers import Evidence, decide
-from bankclient.store.outbox.intake import FACTS, Intake
-from bankclient.store.outbox.model import Added, Forgotten, Job, Kind, Lease
+from bankclient.store.outbox.intake import Intake
+from bankclient.store.outbox.model import BATCH_FACTS, REFUSED, SEAL_SECONDS, Added, Forgotten, Job, Kind, Lease
 from bankclient.store.outbox.queue import SqliteQueue
 from bankclient.store.outbox.rows import (
     BatchWriter,
@@ -26,7 +26,7 @@ from bankclient.store.outbox.rows import (
     next_tick,
     text_of,
 )
-from bankclient.store.outbox.schedule import SEAL_SECONDS, due_batch, is_leased, next_due, shorten_waits
+from bankclient.store.outbox.schedule import due_batch, is_leased, next_due, shorten_waits
 from bankclient.store.outbox.sealing import Item, fact_document, request_body
 from bankclient.store.outbox.states import Event, State, Step
 
@@ -100,11 +100,11 @@ class SqliteOutbox(SqliteQueue):
         with self._database.write() as tx:
             due = batches(
                 tx,
-                "b.state = ? AND (? OR b.items >= ? OR b.until <= ? OR b.until > ?) ORDER BY b.id",
-                (State.OPEN, everything, FACTS, now, now + SEAL_SECONDS),
+                "b.state = 'open' AND (? OR b.items >= ? OR b.until <= ? OR b.until > ?)",
+                (everything, BATCH_FACTS, now, now + SEAL_SECONDS),
             )
             writer = BatchWriter(tx, self._new_id, now)
-            for batch in due:
+            for batch in sorted(due, key=lambda batch: batch.id):
                 writer.move(batch, Event.SEAL)
             return len(due)
 
@@ -157,9 +157,10 @@ class SqliteOutbox(SqliteQueue):
             ticket = next_tick(tx)
             step = batch.step
             if step is Step.SEND:
-                BatchWriter(tx, self._new_id, now).move(batch, Event.CLAIM, why=batch.why)
-                tx.execute("UPDATE batches SET sent = sent + 1 WHERE id = ?", (batch.id,))
-            tx.execute("UPDATE batches SET ticket = ? WHERE id = ?", (ticket, batch.id))
+                writer = BatchWriter(tx, self._new_id, now)
+                writer.move(batch, Event.CLAIM, why=batch.why, ticket=ticket, sent=batch.sent + 1)
+            else:
+                tx.execute("UPDATE batches SET ticket = ? WHERE id = ?", (ticket, batch.id))
             batch = find(tx, "b.id = ?", (batch.id,)) or batch
             body = (text_of(tx, batch.id) or b"") if step is Step.SEND else b""
             return Job(batch, ticket, step, body, documents_of(tx, batch) if step is Step.POLL else ())
@@ -177,14 +178,14 @@ class SqliteOutbox(SqliteQueue):
             documents = documents_of(tx, batch) if job.step is Step.POLL else ()
             evidence = Evidence(next_tick(tx), lane["proved"], lane["holds"], documents)
             decision = decide(batch, answer, evidence, now=now, jitter=jitter)
+            accepted = {"server_operation": decision.server_operation, "accepted": evidence.tick}
             BatchWriter(tx, self._new_id, now).move(
                 batch,
                 decision.event,
                 progress=decision.progress,
                 until=now + decision.wait if decision.wait else 0.0,
                 why=decision.why,
-                server_operation=decision.server_operation,
-                tick=evidence.tick if decision.event is Event.ACCEPT else None,
+                **(accepted if decision.event is Event.ACCEPT else {}),
             )
             _settle_lane(tx, lane["id"], decision, now)
             return decision
@@ -216,7 +217,7 @@ class SqliteOutbox(SqliteQueue):
         held = tx.execute("SELECT items, bytes FROM counters").fetchone()
         if held["items"] + items <= self._limits.items and held["bytes"] + size <= self._limits.size:
             return ""
-        lose(tx, "refused: the outbox was full", items, size, now)
+        lose(tx, REFUSED, items, size, now)
         return (
             f"the outbox holds {held['items']} items ({held['bytes']} bytes), which is its bound; `bankclient queue`"
             " says why they wait"
@@ -225,7 +226,7 @@ class SqliteOutbox(SqliteQueue):
     def _take_back(self, tx: sqlite3.Connection, lane: int, now: float) -> None:
         """Let go of what earlier holders of the lease had out."""
         writer = BatchWriter(tx, self._new_id, now)
-        for batch in batches(tx, "b.lane = ? AND b.state = ?", (lane, State.SENDING)):
+        for batch in batches(tx, "b.lane = ? AND b.ticket IS NOT NULL AND b.state = ?", (lane, State.SENDING)):
             writer.move(batch, Event.LAPSE, why=batch.why)
         tx.execute("UPDATE batches SET ticket = NULL WHERE lane = ? AND ticket IS NOT NULL", (lane,))
 
@@ -233,8 +234,8 @@ class SqliteOutbox(SqliteQueue):
         """Keep so many lines of account of what was stored."""
         tx.execute(
             "DELETE FROM batches WHERE id IN"
-            " (SELECT id FROM batches WHERE state = ? ORDER BY id DESC LIMIT -1 OFFSET ?)",
-            (State.STORED, self._limits.kept),
+            " (SELECT id FROM batches WHERE state = 'stored' ORDER BY id DESC LIMIT -1 OFFSET ?)",
+            (self._limits.kept,),
         )
 
 
