@@ -1,0 +1,126 @@
+"""The doctor's checks, in the order in which one rests on the other: settings, project, server, key, banks.
+
+Each yields a judgement; what no longer makes sense after a problem is not tried. It reads and asks, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import bankclient
+from bankclient import calls, paths
+from bankclient.api.capabilities import Capabilities
+from bankclient.cli.banks import bank_states
+from bankclient.cli.failures import Failure, explain
+from bankclient.cli.findings import fine, problem, warning
+from bankclient.errors import CallError, Refused, Unauthorized
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bankclient import BankClient
+    from bankclient.cli.findings import Finding
+    from bankclient.cli.place import Place
+
+__all__ = ["check_client", "check_place"]
+
+_LONGEST_PROBE: Final = 5.0
+"""Seconds that one question to the server may take: it answers these at once, or is not well."""
+
+
+def check_place(place: Place) -> Iterator[Finding]:
+    """Judge the settings, the file that they may stand in, and the project."""
+    file = paths.config_file(os.environ)
+    yield fine("config.toml", f"{file}" if file.exists() else f"{file} (not there, which is fine)")
+    for text in place.loaded.warnings:
+        yield warning("settings", text)
+    if not place.loaded.warnings:
+        yield fine("settings", "all can be used")
+    project = place.scope.project
+    if place.unresolved:
+        yield warning("project", place.unresolved)
+    else:
+        yield fine("project", f"{project.name or 'none'} ({project.how}), root {project.root or 'none'}")
+    yield fine("scope", f"bank {place.scope.bank}, tags {', '.join(place.scope.retain_tags) or 'none'}")
+
+
+def check_client(place: Place, client: BankClient) -> Iterator[Finding]:
+    """Judge the server, its version, the key and the banks, as far as it answers."""
+    limit = min(_LONGEST_PROBE, place.settings.request_timeout_ms / 1000)
+    try:
+        version = client.version(timeout=limit).api_version
+    except CallError as error:
+        yield problem("server", _misplaced(place, error, limit) or explain(error))
+        return
+    yield fine("server", f"{place.server} answers")
+    yield _check_version(version)
+    try:
+        yield _check_health(client, limit)
+        yield _check_key(place, client, limit)
+        for state in bank_states(client):
+            yield fine("bank", str(state))
+    except CallError as error:
+        yield problem("key" if isinstance(error, Unauthorized) else "server", _key_failure(place, error))
+
+
+def _misplaced(place: Place, error: CallError, limit: float) -> Failure | None:
+    """Return where the API is, if it is on that very server under a shorter path."""
+    path = urlsplit(place.settings.api_url).path.strip("/")
+    if not isinstance(error, Refused) or not path:
+        return None
+    steps = path.split("/")
+    root = place.settings.api_url.removesuffix(f"/{path}")
+    for length in reversed(range(len(steps))):
+        url = "/".join([root, *steps[:length]])
+        # No credentials: these questions need none.
+        settings = place.settings.model_copy(update={"api_url": url, "api_token": None, "api_userinfo": None})
+        with bankclient.BankClient(settings=settings, folder=place.folder) as client:
+            try:
+                client.version(timeout=limit)
+            except CallError:
+                continue
+        return Failure(
+            f"there is no Hindsight API under {place.server}, but there is one under {url}",
+            f"set HINDSIGHT_API_URL={url}",
+        )
+    return None
+
+
+def _check_version(version: str) -> Finding:
+    able = Capabilities.of(version)
+    missing = [field.name.replace("_", " ") for field in fields(able) if getattr(able, field.name) is False]
+    if not missing:
+        return fine("version", version)
+    return warning(
+        "version",
+        f"{version or 'unknown'} has not, or is not known to have: {', '.join(missing)}",
+        "bring the server up to date",
+    )
+
+
+def _check_health(client: BankClient, limit: float) -> Finding:
+    health = client.health(timeout=limit)
+    if health.healthy:
+        return fine("health", "the server and its database are well")
+    failure = Failure(
+        f"the server says that it is {health.status} ({health.error or 'and not why'})", "its log says more"
+    )
+    return problem("health", failure)
+
+
+def _check_key(place: Place, client: BankClient, limit: float) -> Finding:
+    # Reading: the server checks what a write says before it checks the key.
+    client.call(calls.list_banks(limit=1), timeout=limit)
+    if place.settings.api_token or place.settings.api_userinfo:
+        return fine("key", "it was accepted")
+    return fine("key", "none is set, and the server asks for none")
+
+
+def _key_failure(place: Place, error: CallError) -> Failure:
+    failure = explain(error)
+    if isinstance(error, Unauthorized) and error.from_server and place.settings.api_token is None:
+        return Failure(f"{place.server} asks for a key, and none is set", "set HINDSIGHT_API_TOKEN")
+    return failure

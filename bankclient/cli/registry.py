@@ -1,0 +1,21 @@
+"""Which commands there are: their names, in the order of the help, and what each does in a few words.
+
+A command `some-name` lives in the module `bankclient.cli.some_name`, which has an `app` made by `options.new_app`.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+__all__ = ["COMMANDS"]
+
+COMMANDS = MappingProxyType(
+    {
+        "retain": "put a text into memory",
+        "recall": "find memories",
+        "reflect": "have a question answered from memory",
+        "scope": "show which project and bank this folder belongs to",
+        "status": "show the server, the banks and what is under way",
+        "doctor": "check settings, server, key and project, and say how to mend what is wrong",
+    }
+)
