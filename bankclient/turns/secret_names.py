@@ -67,7 +67,7 @@ _JOINED = re.compile(r"\.|->|::")
 _NUMBERLIKE = re.compile(r"[\d\W_]+|0x[0-9a-f]+", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _ISSUED = re.compile(r"[A-Z\d]")
-_TYPE_NAME = re.compile(r"(?:bool|byte|char|float|int|str|string|u?int)\d{0,3}(?:_t)?", re.IGNORECASE)
+_TYPE_NAME = re.compile(r"(?:bool|byte|char|float|str|string|u?int)\d{0,3}(?:_t|array)?", re.IGNORECASE)
 _PATH = re.compile(r"\.{0,2}/|~|[a-zA-Z][\w+.-]{0,20}://")
 _SIGNS = frozenset("!#$%&*@^")
 _SHORT, _ARTICLE = 6, 2
@@ -168,8 +168,10 @@ def _is_quoted_value(named: re.Match[str], value: re.Match[str]) -> bool:
     words = secret.split()
     if _is_ordinary(secret) or (len(words) > 1 and not (password and _is_passphrase(words))):
         return False
+    if _is_constant(secret):
+        return False
     if password and named["sign"]:
-        return not _is_constant(secret)
+        return True
     if _NUMBERLIKE.fullmatch(secret):
         return False
     return _DIGIT.search(secret) is not None or (secret.isalpha() and secret.isupper())

@@ -87,8 +87,8 @@ def person_words(text: str) -> str:
         start = found + len(closing)
     while closed := _CLOSING.search(text[max(start, end - _LONGEST_CLOSING) : end]):
         # Only an element that begins a line was appended by a harness; in mid-line it is quoted.
-        begun = max(text.rfind(f"\n<{closed[1]}{rest}", start, end) for rest in "> ")
-        if begun < 0:
+        begun = text.rfind(f"\n<{closed[1]}", start, end)
+        if begun < 0 or text[begun + len(closed[1]) + 2] not in "> ":
             break
         end = begun
         while end > start and text[end - 1].isspace():

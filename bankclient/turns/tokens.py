@@ -20,7 +20,7 @@ _GOES_ON = {
 """Tokens a letter adds where it goes on with what the one before it began."""
 
 _RARE = frozenset("JQKVWXZjqkvwxz")
-_RARE_GOES_ON = 0.95
+_RARE_GOES_ON = 1.0
 
 
 def tokens(text: str) -> float:

@@ -12,20 +12,25 @@ __all__ = ["declines_memory", "without_private"]
 
 _PRIVATE = re.compile(r"<(/?)private(?:\s[^<>]{0,200})?>", re.IGNORECASE)
 
-_NOT = r"(?:do\s+not|don['\u2019]?t|please\s+don['\u2019]?t|never)"
-_LOOK = r"(?:use|consult|check|search|read|access|query|recall|rely\s+on|draw\s+on|look\s+(?:at|in|into|through|up))"
-_WITHOUT = r"(?:without|ignore|ignoring|skip|skipping|leave\s+out)"
-_LOOKING = r"(?:(?:using|consulting|checking|searching|reading|accessing|recalling|looking\s+(?:at|in|into))\s+)?"
-_WHOSE = r"(?:(?:any|all|of|the|your|our|my|stored|saved|past|previous|earlier|old|long-term|hindsight)\s+)*"
-_MEMORY = r"(?:memory|memories)(?:\s+(?:bank|banks|tools?|recall))?"
+_NOT = r"(?:do\s{1,9}not|don['\u2019]?t|please\s{1,9}don['\u2019]?t|never)"
+_LOOK = (
+    r"(?:use|consult|check|search|read|access|query|recall"
+    r"|rely\s{1,9}on|draw\s{1,9}on|look\s{1,9}(?:at|in|into|through|up))"
+)
+_WITHOUT = r"(?:without|ignore|ignoring|skip|skipping|leave\s{1,9}out)"
+_LOOKING = (
+    r"(?:(?:using|consulting|checking|searching|reading|accessing|recalling|looking\s{1,9}(?:at|in|into))\s{1,9})?"
+)
+_WHOSE = r"(?:(?:any|all|of|the|your|our|my|stored|saved|past|previous|earlier|old|long-term|hindsight)\s{1,9})*"
+_MEMORY = r"(?:memory|memories)(?:\s{1,9}(?:bank|banks|tools?|recall))?"
 _THEN = (
-    r"(?=\s*(?:[.,;:!?)\u2014]|-\s|\Z|\n)"
-    r"|\s+(?:for\s+(?:this|that|now|it)|here|now|this\s+time|in\s+this|on\s+this|when|while|to\s+answer|please|and|but|at\s+all)\b)"
+    r"(?=\s{0,9}(?:[.,;:!?)\u2014]|-\s|\Z|\n)"
+    r"|\s{1,9}(?:for\s{1,9}(?:this|that|now|it)|here|now|this\s{1,9}time|in\s{1,9}this|on\s{1,9}this|when|while|to\s{1,9}answer|please|and|but|at\s{1,9}all)\b)"
 )
 _DECLINES = re.compile(
-    rf"\b(?:{_NOT}\s+{_LOOK}|{_WITHOUT}\s+{_LOOKING})\s*{_WHOSE}{_MEMORY}{_THEN}"
-    rf"|\b(?:no\s+(?:memory|memories|recall)\s+(?:for|in|on)\s+this\b)"
-    rf"|\b(?:{_NOT})\s+recall\s+anything\b",
+    rf"\b(?:{_NOT}\s{{1,9}}{_LOOK}|{_WITHOUT}\s{{1,9}}{_LOOKING})\s{{0,9}}{_WHOSE}{_MEMORY}{_THEN}"
+    r"|(?:\A|[\n.!?;:,(])\s{0,9}no\s{1,9}(?:memory|memories|recall)\s{1,9}(?:for|in|on)\s{1,9}this\b"
+    rf"|\b(?:{_NOT})\s{{1,9}}recall\s{{1,9}}anything\b",
     re.IGNORECASE,
 )
 
@@ -37,7 +42,7 @@ def declines_memory(prompt: str) -> bool:
     owner may be named, and that end the phrase or go on with "for this", "here", "when", "and" …: "don't use your
     memory", "do not consult any stored memories for this", "without using memory, …", "ignore previous memories"; also
     "no memory for this" and "don't recall anything". "Without memory leaks" and "don't use memory-mapped files" are
-    about something else.
+    about something else, and so is "there is no memory for this".
     """
     return _DECLINES.search(prompt) is not None
 
