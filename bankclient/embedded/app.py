@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Mount
+from starlette.routing import Route
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
     from bankclient.embedded.server import EmbeddedServer
 
@@ -31,22 +32,23 @@ def create_app(server: EmbeddedServer) -> Starlette:
         yield
         server.close()
 
-    return Starlette(routes=[Mount("/", app=_handing_on(server))], lifespan=lifespan)
+    return Starlette(routes=[Route("/{path:path}", _Endpoint(server))], lifespan=lifespan)
 
 
-def _handing_on(server: EmbeddedServer) -> ASGIApp:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        body = b""
-        while True:
-            message = await receive()
-            body += message.get("body", b"")
-            if not message.get("more_body", False):
-                break
-        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+class _Endpoint:
+    """All paths and methods; which there are is the server's to say."""
+
+    def __init__(self, server: EmbeddedServer) -> None:
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            body = await request.body()
+        except ClientDisconnect:
+            return  # half a request is none
+        path: bytes = scope.get("raw_path") or scope["path"].encode()
         query: bytes = scope["query_string"]
-        target = raw.decode("latin-1") + (f"?{query.decode('latin-1')}" if query else "")
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        reply = await anyio.to_thread.run_sync(server.answer, scope["method"], target, body, headers)
+        target = b"?".join((path, query) if query else (path,)).decode("latin-1")
+        reply = await anyio.to_thread.run_sync(self._server.answer, request.method, target, body, request.headers)
         await Response(reply.body, reply.status, reply.headers)(scope, receive, send)
-
-    return app

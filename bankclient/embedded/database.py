@@ -99,7 +99,8 @@ class Database:
         try:
             yield connection
         finally:
-            if self._closed:
+            # Still in a transaction: undoing it failed too, so nothing is known of its state.
+            if self._closed or connection.in_transaction:
                 connection.close()
             else:
                 pool.idle.append(connection)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sqlite3  # noqa: TC003 - functions are annotated with it
 from typing import TYPE_CHECKING
 
-from bankclient.embedded.schema import index_table
+from bankclient.embedded.schema import drop_index, index_table, make_index
 from bankclient.embedded.search import index_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["add_to_index", "drop_from_index", "index_row"]
+__all__ = ["add_to_index", "clear_index", "drop_from_index", "index_row"]
 
 IndexRow = tuple[int, str, str]
 
@@ -30,6 +30,12 @@ def add_to_index(db: sqlite3.Connection, bank: int, rows: Iterable[IndexRow]) ->
     """Put memories into the bank's index."""
     statement = f"INSERT INTO {index_table(bank)} (rowid, text, about) VALUES (?, ?, ?)"  # noqa: S608 - our own name
     db.executemany(statement, rows)
+
+
+def clear_index(db: sqlite3.Connection, bank: int) -> None:
+    """Take all memories out of the bank's index, by making it anew."""
+    db.execute(drop_index(bank))
+    db.execute(make_index(bank))
 
 
 def drop_from_index(db: sqlite3.Connection, bank: int, memories: Iterable[int]) -> None:

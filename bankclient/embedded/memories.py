@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bankclient.embedded.banks import bank_row, find_bank, wrote
 from bankclient.embedded.bodies import MemoryUpdate
 from bankclient.embedded.filing import text_key
-from bankclient.embedded.index import add_to_index, drop_from_index, index_row
+from bankclient.embedded.index import add_to_index, clear_index, drop_from_index, index_row
 from bankclient.embedded.moments import read_moment, stored
 from bankclient.embedded.queries import ClearQuery, MemoriesQuery
 from bankclient.embedded.tags import Clause, tags_clause
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "MEMORY",
+    "COLUMNS",
+    "TABLES",
     "chunk_id",
     "clear_memories",
     "entity_id",
@@ -36,11 +37,12 @@ __all__ = [
     "window",
 ]
 
-MEMORY = """
-    SELECT m.*, d.document_id,
-        (SELECT sum(retained) FROM (SELECT retained FROM memories s
-            WHERE s.bank = m.bank AND s.text_key = m.text_key AND s.invalidated_at IS NULL LIMIT 20)) AS confirmations
-    FROM memories m JOIN documents d ON d.id = m.document
+TABLES = "memories m JOIN documents d ON d.id = m.document"
+"""A memory is `m`, its document `d`."""
+
+COLUMNS = """
+    m.*, d.document_id, (SELECT sum(retained) FROM (SELECT retained FROM memories s
+        WHERE s.bank = m.bank AND s.text_key = m.text_key AND s.invalidated_at IS NULL LIMIT 20)) AS confirmations
 """
 """A memory with its document's name, and how often its text was retained, in this document and in others."""
 
@@ -91,11 +93,12 @@ def list_memories(request: Request) -> object:
             clauses.append(_entity(db, bank, request.bank_id, query.entity_id))
         clause = where([Clause("m.bank = ?", (bank,)), *clauses, *(Clause(f"m.{t.sql}", t.values) for t in times)])
         total = db.execute(
-            f"SELECT count(*) FROM memories m JOIN documents d ON d.id = m.document WHERE {clause.sql}",  # noqa: S608 - our own clauses
+            f"SELECT count(*) FROM {TABLES} WHERE {clause.sql}",  # noqa: S608 - our own clauses
             clause.values,
         ).fetchone()[0]
         rows = db.execute(
-            f"{MEMORY} WHERE {clause.sql} ORDER BY m.{axis} DESC NULLS LAST, m.id DESC LIMIT ? OFFSET ?",
+            f"SELECT {COLUMNS} FROM {TABLES} WHERE {clause.sql} "  # noqa: S608 - our own clauses
+            f"ORDER BY m.{axis} DESC NULLS LAST, m.id DESC LIMIT ? OFFSET ?",
             (*clause.values, query.limit, query.offset),
         ).fetchall()
     items = [_listed(request.bank_id, row) for row in rows]
@@ -150,12 +153,16 @@ def clear_memories(request: Request) -> object:
     with request.database.write() as db:
         bank = bank_row(db, request.bank_id)
         if bank is not None:
-            clause = Clause("bank = ?", (bank,)) if kind is None else Clause("bank = ? AND fact_type = ?", (bank, kind))
-            gone = db.execute(f"SELECT id FROM memories WHERE {clause.sql}", clause.values).fetchall()  # noqa: S608 - constants
-            drop_from_index(db, bank, [memory["id"] for memory in gone])
-            deleted = db.execute(f"DELETE FROM memories WHERE {clause.sql}", clause.values).rowcount  # noqa: S608 - constants
             if kind is None:
+                clear_index(db, bank)
+                deleted = db.execute("DELETE FROM memories WHERE bank = ?", (bank,)).rowcount
                 db.execute("DELETE FROM documents WHERE bank = ?", (bank,))
+            else:
+                gone = db.execute(
+                    "DELETE FROM memories WHERE bank = ? AND fact_type = ? RETURNING id", (bank, kind)
+                ).fetchall()
+                drop_from_index(db, bank, [memory["id"] for memory in gone])
+                deleted = len(gone)
             wrote(db, bank, request.now)
     of_type = "" if kind is None else f" of type '{kind}'"
     message = f"Cleared {deleted} memory unit(s){of_type} from bank '{request.bank_id}'"
@@ -212,7 +219,7 @@ def _memory_id(request: Request) -> str:
 def _find(db: sqlite3.Connection, request: Request) -> sqlite3.Row:
     memory_id = _memory_id(request)
     row: sqlite3.Row | None = db.execute(
-        f"{MEMORY} WHERE m.memory_id = ? AND m.bank IN (SELECT id FROM banks WHERE bank_id = ?)",  # noqa: S608 - a constant
+        f"SELECT {COLUMNS} FROM {TABLES} JOIN banks b ON b.id = m.bank WHERE m.memory_id = ? AND b.bank_id = ?",  # noqa: S608 - constants
         (memory_id, request.bank_id),
     ).fetchone()
     if row is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bankclient.embedded.banks import find_bank
 from bankclient.embedded.bodies import Budget, RecallRequest, TemporalWindow
 from bankclient.embedded.fuzzy import resolved
-from bankclient.embedded.memories import MEMORY, chunk_id, entity_id, where
+from bankclient.embedded.memories import COLUMNS, TABLES, chunk_id, entity_id, where
 from bankclient.embedded.moments import read_moment, stored
 from bankclient.embedded.schema import index_table
 from bankclient.embedded.search import RANK, any_of, final_score, query_words
@@ -154,11 +154,11 @@ def _types(types: Sequence[str] | None) -> Sequence[str] | None:
 
 def _matches(db: sqlite3.Connection, bank: int, expression: str, clause: Clause, limit: int) -> list[sqlite3.Row]:
     index = index_table(bank)
-    source = MEMORY.replace(
-        "FROM memories m", f", -{index}.rank AS keyword FROM {index} JOIN memories m ON m.id = {index}.rowid"
-    )
-    statement = f"{source} WHERE {index} MATCH ? AND {index}.rank MATCH '{RANK}' AND {clause.sql}"
-    return db.execute(f"{statement} ORDER BY {index}.rank LIMIT ?", (expression, *clause.values, limit)).fetchall()
+    statement = f"""
+        SELECT {COLUMNS}, -{index}.rank AS keyword FROM {TABLES} JOIN {index} ON {index}.rowid = m.id
+        WHERE {index} MATCH ? AND {index}.rank MATCH '{RANK}' AND {clause.sql} ORDER BY {index}.rank LIMIT ?
+    """  # noqa: S608 - our own names and clauses
+    return db.execute(statement, (expression, *clause.values, limit)).fetchall()
 
 
 def _narrowed(db: sqlite3.Connection, bank: int, words: list[str], limit: int) -> str | None:

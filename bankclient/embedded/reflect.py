@@ -25,8 +25,8 @@ def reflect(request: Request) -> object:
     if body.response_schema is not None:
         raise Problem(
             400,
-            "Reflect requires an LLM provider to fill a response_schema, and the embedded bank has none: "
-            "leave it out, or use a Hindsight server.",
+            "Reflect requires an LLM provider to fill a response_schema, and the embedded bank has none. "
+            "Leave the schema out, or use a Hindsight server.",
         )
     query = f"{body.query}\n{body.context}" if body.context else body.query
     search = Search(query, body, body.fact_types, _EVIDENCE[body.budget], request.now)
