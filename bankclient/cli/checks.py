@@ -48,22 +48,32 @@ def check_place(place: Place) -> Iterator[Finding]:
 
 
 def check_client(place: Place, client: BankClient) -> Iterator[Finding]:
-    """Judge the server, its version, the key and the banks, as far as it answers."""
+    """Judge the server, its version, the key and the banks; ends where it makes no sense to go on."""
     limit = min(_LONGEST_PROBE, place.settings.request_timeout_ms / 1000)
     try:
         version = client.version(timeout=limit).api_version
+        refusal = _key_refusal(client, limit)
     except CallError as error:
         yield problem("server", _misplaced(place, error, limit) or explain(error))
         return
     yield fine("server", f"{place.server} answers")
     yield _check_version(version)
+    yield _check_health(client, limit)
+    yield _check_key(place, refusal)
+    if refusal is None:
+        yield from _check_banks(client)
+
+
+def _key_refusal(client: BankClient, limit: float) -> Unauthorized | None:
+    """Return how the server refuses the key, `None` where it does not; raises `CallError` where there is no API.
+
+    By a call that reads: the server checks what a write says before it checks the key.
+    """
     try:
-        yield _check_health(client, limit)
-        yield _check_key(place, client, limit)
-        for state in bank_states(client):
-            yield fine("bank", str(state))
-    except CallError as error:
-        yield problem("key" if isinstance(error, Unauthorized) else "server", _key_failure(place, error))
+        client.call(calls.list_banks(limit=1), timeout=limit)
+    except Unauthorized as error:
+        return error
+    return None
 
 
 def _misplaced(place: Place, error: CallError, limit: float) -> Failure | None:
@@ -75,17 +85,15 @@ def _misplaced(place: Place, error: CallError, limit: float) -> Failure | None:
     root = place.settings.api_url.removesuffix(f"/{path}")
     for length in reversed(range(len(steps))):
         url = "/".join([root, *steps[:length]])
-        # No credentials: these questions need none.
+        # No credentials: to be refused for want of them is answer enough.
         settings = place.settings.model_copy(update={"api_url": url, "api_token": None, "api_userinfo": None})
         with bankclient.BankClient(settings=settings, folder=place.folder) as client:
             try:
-                client.version(timeout=limit)
+                _key_refusal(client, limit)
             except CallError:
                 continue
-        return Failure(
-            f"there is no Hindsight API under {place.server}, but there is one under {url}",
-            f"set HINDSIGHT_API_URL={url}",
-        )
+        what = f"there is no Hindsight API under {place.server}, but there is one under {url}"
+        return Failure(what, f"set HINDSIGHT_API_URL={url}")
     return None
 
 
@@ -102,25 +110,30 @@ def _check_version(version: str) -> Finding:
 
 
 def _check_health(client: BankClient, limit: float) -> Finding:
-    health = client.health(timeout=limit)
+    try:
+        health = client.health(timeout=limit)
+    except CallError as error:
+        return warning("health", *explain(error))  # a gateway may pass on the API alone
     if health.healthy:
         return fine("health", "the server and its database are well")
-    failure = Failure(
-        f"the server says that it is {health.status} ({health.error or 'and not why'})", "its log says more"
-    )
-    return problem("health", failure)
+    what = f"the server says that it is {health.status} ({health.error or 'and not why'})"
+    return problem("health", Failure(what, "its log says more"))
 
 
-def _check_key(place: Place, client: BankClient, limit: float) -> Finding:
-    # Reading: the server checks what a write says before it checks the key.
-    client.call(calls.list_banks(limit=1), timeout=limit)
-    if place.settings.api_token or place.settings.api_userinfo:
-        return fine("key", "it was accepted")
-    return fine("key", "none is set, and the server asks for none")
+def _check_key(place: Place, refusal: Unauthorized | None) -> Finding:
+    has_key = bool(place.settings.api_token or place.settings.api_userinfo)
+    if refusal is None:
+        return fine("key", "it was accepted" if has_key else "none is set, and the server asks for none")
+    if has_key or not refusal.from_server:
+        return problem("key", explain(refusal))
+    return problem("key", Failure(f"{place.server} asks for a key, and none is set", "set HINDSIGHT_API_TOKEN"))
 
 
-def _key_failure(place: Place, error: CallError) -> Failure:
-    failure = explain(error)
-    if isinstance(error, Unauthorized) and error.from_server and place.settings.api_token is None:
-        return Failure(f"{place.server} asks for a key, and none is set", "set HINDSIGHT_API_TOKEN")
-    return failure
+def _check_banks(client: BankClient) -> Iterator[Finding]:
+    try:
+        states = bank_states(client)
+    except CallError as error:
+        yield problem("bank", explain(error))
+        return
+    for state in states:
+        yield fine("bank", str(state))

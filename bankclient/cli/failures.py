@@ -128,7 +128,7 @@ def _unconnected(error: CallError, server: str) -> Failure:
                 )
             case ssl.SSLError():
                 return Failure(
-                    f"no secure connection to {server} ({cause.reason or cause})",
+                    f"no secure connection to {server}: {cause}",
                     "write http:// if the server speaks no TLS; SSL_CERT_FILE names an authority of your own",
                 )
             case TimeoutError():

@@ -25,16 +25,15 @@ def test_the_help_names_every_command(cli: Callable[..., Any], option: str) -> N
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Usage: bankclient COMMAND")
     for name, what in COMMANDS.items():
-        assert f"  {name:7}  {what}\n" in done.out
+        assert f"  {name:<7}  {what}\n" in done.out
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_has_a_help_of_its_own(cli: Callable[..., Any], name: str) -> None:
-    """A command's help has its name and says that --json prints JSON."""
+    """A command's help has its name, and is there without running it."""
     done = cli(name, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Usage: bankclient {name} [OPTIONS]")
-    assert "--json" in done.out
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])

@@ -1,0 +1,388 @@
+"""`bankclient retain`: what is sent, what is said about it, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from bankclient.testing.answers import Reply, Reset, Silence
+from bankclient.testing.scripted import ScriptedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from bankclient.testing.answers import Answer
+    from bankclient.testing.scripted import ScriptedRequest
+
+
+def accept(request: ScriptedRequest) -> Answer:
+    """Answer a retain as a server that goes on working in the background, and its operation as completed."""
+    if request.method == "GET":
+        operation = request.path.rpartition("/")[2]
+        return Reply(json={"operation_id": operation, "status": "completed"})
+    sent = request.json()
+    return Reply(json={"success": True, "async": True, "items_count": 1, "operation_id": sent["operation_id"]})
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, repository: Path) -> Iterator[ScriptedServer]:
+    """Give a server that takes every retain, asked from the repository."""
+    del repository
+    with ScriptedServer(handler=accept) as server:
+        monkeypatch.setenv("HINDSIGHT_API_URL", server.url)
+        yield server
+
+
+def test_a_text_is_sent_in_the_background_under_an_id_of_its_own(
+    cli: Callable[..., Any], server: ScriptedServer
+) -> None:
+    """One request files it under the project, and its operation's id is what is printed."""
+    done = cli("retain", "The port is 4711.", "--tag", "infra", "--context", "ops")
+    (request,) = server.requests
+    sent = request.json()
+    operation = str(UUID(sent["operation_id"]))
+    assert request.path == "/v1/default/banks/bankclient/memories"
+    assert sent["async"] is True
+    assert sent["items"] == [{"content": "The port is 4711.", "tags": ["project:api", "infra"], "context": "ops"}]
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"accepted: bank bankclient, project api, tags project:api infra, operation {operation}\n"
+
+
+def test_two_runs_have_two_operations(cli: Callable[..., Any], server: ScriptedServer) -> None:
+    """The same text twice is two operations, for an id goes with one content only."""
+    for _ in range(2):
+        cli("retain", "The port is 4711.")
+    assert len({request.json()["operation_id"] for request in server.requests}) == 2
+
+
+def test_the_whole_story_as_json(cli: Callable[..., Any], server: ScriptedServer) -> None:
+    """--json says how far it is, and where it went."""
+    said = cli("retain", "x", "--document", "notes", "--json").json()
+    assert said == {
+        "status": "accepted",
+        "bank": "bankclient",
+        "project": "api",
+        "tags": ["project:api"],
+        "document_id": "notes",
+        "operation_id": server.requests[0].json()["operation_id"],
+    }
+
+
+def test_a_text_for_all_projects_has_no_tag(cli: Callable[..., Any], server: ScriptedServer) -> None:
+    """--scope global files it beside the projects."""
+    done = cli("retain", "x", "--scope", "global")
+    assert "tags" not in server.requests[0].json()["items"][0]
+    assert done.out.startswith("accepted: bank bankclient, all projects, operation ")
+
+
+@pytest.mark.parametrize(
+    ("scoping", "arguments", "bank", "said"),
+    [
+        ("per-project", [], "bankclient-api", "bank bankclient-api, project api, "),
+        ("per-project", ["--scope", "global"], "bankclient", "bank bankclient, all projects, "),
+        ("per-project", ["--bank", "team"], "team", "bank team, all projects, "),
+        ("per-project-tagged", ["--bank", "team"], "team", "bank team, project api, tags project:api, "),
+        ("per-project-tagged", ["--bank", ".."], "%2E%2E", "bank .., project api, "),
+        ("global", [], "bankclient", "bank bankclient, all projects, "),
+    ],
+)
+def test_the_scoping_says_where_it_goes(
+    cli: Callable[..., Any],
+    server: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    scoping: str,
+    arguments: list[str],
+    bank: str,
+    said: str,
+) -> None:
+    """What is printed is where it was really sent; --bank is a bank's exact name, and climbs nowhere."""
+    monkeypatch.setenv("HINDSIGHT_SCOPING", scoping)
+    done = cli("retain", "x", *arguments)
+    assert server.requests[0].path == f"/v1/default/banks/{bank}/memories"
+    assert done.out.startswith(f"accepted: {said}")
+
+
+def test_wait_returns_when_it_is_stored(cli: Callable[..., Any], server: ScriptedServer) -> None:
+    """--wait asks for the operation that was sent, in the bank that it was sent to."""
+    done = cli("retain", "x", "--wait", "--bank", "team")
+    sent, asked = server.requests
+    assert asked.path == f"/v1/default/banks/team/operations/{sent.json()['operation_id']}"
+    assert (done.code, done.out.partition(":")[0]) == (0, "stored")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            {"status": "failed", "error_message": "Traceback:\n  x\nValueError: no model"},
+            "ended as failed: ValueError: no model; the server's log says more; retain it again once that is mended",
+        ),
+        (
+            {"status": "pending"},
+            "it is not stored after 0.2 s, and URL goes on; `bankclient status` shows what is pending",
+        ),
+    ],
+)
+def test_wait_says_when_it_is_not_stored(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, answer: dict[str, str], said: str
+) -> None:
+    """An operation that failed, and one that takes too long, are failures that name the operation."""
+    monkeypatch.setenv("HINDSIGHT_RETAIN_TIMEOUT_MS", "200")
+    sent = {"success": True, "async": True, "items_count": 1, "operation_id": "from the server"}
+    server.then(Reply(json=sent), *[Reply(json={"operation_id": "1", **answer})] * 20)
+    done = cli("retain", "x", "--wait")
+    assert (done.code, done.out) == (1, "")
+    assert said in done.err.replace(server.url, "URL")
+    assert answer["status"] == "failed" or server.requests[0].json()["operation_id"] in done.err
+
+
+def test_parts_without_facts_are_a_warning(cli: Callable[..., Any], server: ScriptedServer) -> None:
+    """An operation can be completed though the server's model failed on parts of the text."""
+    accepted = {"success": True, "async": True, "items_count": 1, "operation_id": "1"}
+    completed = {"operation_id": "1", "status": "completed", "result_metadata": {"extraction_errors_count": 2}}
+    server.then(Reply(json=accepted), Reply(json=completed))
+    done = cli("retain", "x", "--wait")
+    assert done.code == 0
+    assert done.err == ("warning: from 2 parts of the text no facts could be drawn; the server's log says why\n")
+
+
+@pytest.mark.parametrize("answer", [Silence(), Reset()])
+def test_a_lost_answer_says_that_it_may_be_stored(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, answer: Answer
+) -> None:
+    """Where the server may have acted, the operation's id is named, so that nobody retains it again blindly."""
+    monkeypatch.setenv("HINDSIGHT_RETAIN_TIMEOUT_MS", "200")
+    server.then(*[answer] * 5)
+    done = cli("retain", "x")
+    operation = {request.json()["operation_id"] for request in server.requests if request.method == "POST"}
+    assert len(operation) == 1
+    assert done.err.endswith(f"; it may be stored all the same, as operation {operation.pop()}\n")
+
+
+@pytest.mark.parametrize(
+    ("stdin", "content"),
+    [
+        (b"one\ntwo\n", "one\ntwo\n"),
+        (b"\xef\xbb\xbfwith a mark", "with a mark"),
+        (b"nul \0 inside", "nul  inside"),
+        ("zażółć 💡".encode(), "zażółć 💡"),
+    ],
+)
+def test_a_text_comes_from_stdin(cli: Callable[..., Any], server: ScriptedServer, stdin: bytes, content: str) -> None:
+    """`-` reads UTF-8 from stdin, to its end."""
+    assert cli("retain", "-", stdin=stdin).code == 0
+    assert server.requests[0].json()["items"][0]["content"] == content
+
+
+def test_ten_megabytes_on_stdin_are_one_text(process: Callable[..., Any], server: ScriptedServer) -> None:
+    """A large text is sent whole."""
+    text = "The port is 4711. " * (10 * 2**20 // 18)
+    done = process("retain", "-", stdin=text.encode())
+    assert (done.code, done.err) == (0, "")
+    assert server.requests[0].json()["items"][0]["content"] == text
+
+
+def test_more_than_a_memory_can_be_is_refused(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What never ends is not read to its end."""
+    monkeypatch.setattr("bankclient.cli.retain._LARGEST", 2**20)
+    done = cli("retain", "-", stdin=b"x" * (2**20 + 1))
+    assert (done.code, done.err) == (1, "error: stdin holds more than 1 MiB; retain it in parts\n")
+    assert server.requests == ()
+
+
+def test_bytes_that_are_no_text_are_replaced_and_said(process: Callable[..., Any], server: ScriptedServer) -> None:
+    """Invalid UTF-8 in an argument or on stdin is retained as U+FFFD, with one warning, everywhere it may stand."""
+    warning = "warning: the text is not UTF-8 throughout; what is not is retained as U+FFFD\n"
+    for done in (
+        process("retain", b"caf\xe9", "--tag", b"t\xff", "--context", b"c\xff", "--document", b"d\xff"),
+        process("retain", "-", stdin=b"caf\xe9"),
+    ):
+        assert (done.code, done.err) == (0, warning)
+    first, second = (request.json()["items"][0] for request in server.requests)
+    assert (first["content"], second["content"]) == ("caf\ufffd", "caf\ufffd")
+    assert (first["tags"][1], first["context"], first["document_id"]) == ("t\ufffd", "c\ufffd", "d\ufffd")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "said"),
+    [
+        ([""], b"", "the text is empty; give some to retain"),
+        ([" \t\n"], b"", "the text is empty; give some to retain"),
+        (["-"], b"", "the text is empty; give some to retain"),
+        (["-"], b"\0 \0\n", "the text is empty; give some to retain"),
+        (
+            ["x", "--bank", "a/b"],
+            b"",
+            "the bank's name is 'a/b': a bank name holds no '/'; write '-' or '.' in its place",
+        ),
+        (
+            ["x", "--bank", "_x"],
+            b"",
+            "the bank's name is '_x': a bank name cannot begin with '_', which the server keeps",
+        ),
+        (["x", "--bank", ""], b"", "the bank's name is '': a bank name cannot be empty"),
+        (["x", "--bank", "b" * 193], b"", "a bank name has at most 192 bytes of UTF-8, and this has 193; shorten it"),
+        (["x", "--bank", "a\nb"], b"", "the bank's name is 'a\\nb': a bank name holds no control characters"),
+        (["x", "--tag", " "], b"", "--tag is empty; give it a value, or leave it out"),
+        (["x", "--document", ""], b"", "--document is empty; give it a value, or leave it out"),
+        (["x", "--tag", "project:other"], b"", "the tag 'project:other' would file this under another project"),
+    ],
+)
+def test_what_no_server_would_take_is_refused_before_anything_is_sent(
+    cli: Callable[..., Any], server: ScriptedServer, arguments: list[str], stdin: bytes, said: str
+) -> None:
+    """Each is one line that names the thing and the mend."""
+    done = cli("retain", *arguments, stdin=stdin)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: ")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert server.requests == ()
+
+
+def test_secrets_are_taken_out_unless_the_person_says_otherwise(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key in the text does not leave the machine, and that is said; HINDSIGHT_REDACT=false leaves it in."""
+    text = "the key is AKIAIOSFODNN7EXAMPLE, use it"
+    done = cli("retain", text)
+    assert (done.code, done.err) == (
+        0,
+        "warning: a secret was taken out of the text; HINDSIGHT_REDACT=false leaves it in\n",
+    )
+    monkeypatch.setenv("HINDSIGHT_REDACT", "false")
+    assert cli("retain", text).err == ""
+    redacted, whole = (request.json()["items"][0]["content"] for request in server.requests)
+    assert redacted == "the key is [redacted: aws key], use it"
+    assert whole == text
+
+
+def test_without_a_project_only_what_is_for_all_can_be_retained(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that belongs to no project the mend is named, and works."""
+    monkeypatch.chdir("/")
+    done = cli("retain", "x")
+    assert (done.code, done.err) == (
+        1,
+        (
+            "error: this folder belongs to no project (unresolved: the folder / has no name); add --scope global, or"
+            " name the project with HINDSIGHT_PROJECT\n"
+        ),
+    )
+    assert server.requests == ()
+    assert cli("retain", "x", "--scope", "global").code == 0
+    monkeypatch.setenv("HINDSIGHT_PROJECT", "Named")
+    assert ", project named, tags project:named, " in cli("retain", "x").out
+
+
+@pytest.mark.parametrize("name", ["retain", "recall", "reflect", "status"])
+def test_switched_off_sends_nothing(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """HINDSIGHT_DISABLED stops every command that would send something, and says so."""
+    monkeypatch.setenv("HINDSIGHT_DISABLED", "1")
+    done = cli(name, *(["x"] if name != "status" else []))
+    assert (done.code, done.out, done.err) == (
+        1,
+        "",
+        (
+            "error: bankclient is switched off here, by environment HINDSIGHT_DISABLED, and nothing was sent; take that"
+            " away to switch it on\n"
+        ),
+    )
+    assert server.requests == ()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HINDSIGHT_API_URL", "localhost:8888"),
+        ("HINDSIGHT_API_URL", "http://host name"),
+        ("HINDSIGHT_BANK_ID", "a/b"),
+        ("HINDSIGHT_BANK_ID", "_x"),
+        ("HINDSIGHT_BANK_ID", "b" * 193),
+        ("HINDSIGHT_BANK_ID_PREFIX", "_p"),
+        ("HINDSIGHT_SCOPING", "per-folder"),
+        ("HINDSIGHT_PROJECT", "a\nb"),
+    ],
+)
+def test_a_variable_that_says_where_to_and_cannot_be_used_stops_it(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    """Nothing is sent to the default in place of what a person meant."""
+    monkeypatch.setenv(variable, value)
+    done = cli("retain", "x")
+    warning, error = done.err.splitlines()
+    assert done.code == 1
+    assert warning.startswith(f"warning: {variable}")
+    assert error == f"error: {variable} cannot be used as it is, and nothing was sent; mend it, or unset it"
+    assert server.requests == ()
+
+
+@pytest.mark.parametrize("form", ["{}/", " {} ", "{}/prefix", "{}/prefix/", "http://ann:secret@{host}"])
+def test_the_forms_of_a_url_that_can_be_mended_are(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """Spaces and closing slashes are dropped, a path is kept, a password is used and never shown."""
+    url = form.format(server.url, host=server.url.removeprefix("http://"))
+    monkeypatch.setenv("HINDSIGHT_API_URL", url)
+    done = cli("retain", "x")
+    assert (done.code, done.err) == (0, "")
+    (request,) = server.requests
+    prefix = "/prefix" if "prefix" in form else ""
+    assert request.path == f"{prefix}/v1/default/banks/bankclient/memories"
+    assert ("authorization" in request.headers) == ("ann" in form)
+
+
+def test_ipv6_in_brackets_is_a_host(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, repository: Path) -> None:
+    """`http://[::1]:PORT` is reached."""
+    del repository
+    with ScriptedServer(handler=accept, host="::1") as server:
+        monkeypatch.setenv("HINDSIGHT_API_URL", server.url)
+        assert cli("retain", "x").code == 0
+
+
+@pytest.mark.parametrize("key", ["the\nkey", "the\rkey", "the key\x00", "klucz-ż"])
+def test_a_key_that_no_header_can_carry_is_said_and_not_sent(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """A broken key is a warning that does not show it."""
+    if "\x00" in key:
+        key = key.replace("\x00", "\x01")  # no environment can hold a NUL
+    monkeypatch.setenv("HINDSIGHT_API_TOKEN", key)
+    done = cli("retain", "x")
+    assert done.err.startswith("warning: HINDSIGHT_API_TOKEN from environment is not used: a token is one line")
+    assert key not in done.err
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_a_key_is_trimmed_and_sent(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newline behind a key, as files have it, does no harm."""
+    monkeypatch.setenv("HINDSIGHT_API_TOKEN", "the-key\n")
+    assert cli("retain", "x").err == ""
+    assert server.requests[0].headers["authorization"] == "Bearer the-key"
+
+
+def test_typed_text_is_read_to_its_end(terminal: Callable[..., Any], server: ScriptedServer) -> None:
+    """On a terminal `-` says what it waits for."""
+    done = terminal("retain", "-", typed=b"typed\n\x04")
+    assert "reading the text from the terminal; Ctrl-D ends it" in done.out
+    assert server.requests[0].json()["items"][0]["content"] == "typed\n"
+
+
+def test_what_was_retained_is_in_the_bank(process: Callable[..., Any], embedded: Path) -> None:
+    """The main job through processes, on the embedded bank: retained by one, recalled by the next."""
+    del embedded
+    stored = process("retain", "The staging port is 4711.", "--wait", "--json")
+    assert json.loads(stored.out)["status"] == "stored"
+    assert process("recall", "staging port").out == "The staging port is 4711.\n"
