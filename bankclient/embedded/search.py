@@ -40,6 +40,8 @@ _LETTERS = str.maketrans(
 )
 _VOICING = "\u3099\u309a"
 """Marks that are part of a kana, not an accent on it."""
+_AFTER_Y = re.compile(r"y(?:ments?|ers?|able)\b")
+"""Endings that the stemmer takes off without turning the y into i, as it does in the word alone."""
 _STOP_TEXT = """
     a about all also am an and any are as at be been but by can could did do does for from had has have he her here his
     how i if in into is it its just ll me my no not of on or our re s she should so some t than that the their them then
@@ -52,11 +54,12 @@ _STOP_WORDS = frozenset(_STOP_TEXT.split())
 def index_terms(text: str) -> str:
     """Return `text` as the index takes it, which cuts it into words and stems the English ones.
 
-    Letters lose their accents. An identifier or a dotted, dashed or numbered name is followed by its parts and by all
-    of them in one piece, so that `parseHTTPRequest` and `parse_http_request` find each other and "http request", and
-    `utf-8` finds `utf8`; each segment of a path likewise. Scripts without blanks become single letters and pairs of
-    neighbours.
+    Letters lose their accents; "deployment" is made "deploy", which the stemmer would keep apart. An identifier or a
+    dotted, dashed or numbered name is followed by its parts and by all of them in one piece, so that `parseHTTPRequest`
+    and `parse_http_request` find each other and "http request", and `utf-8` finds `utf8`; each segment of a path
+    likewise. Scripts without blanks become single letters and pairs of neighbours.
     """
+    text = _AFTER_Y.sub("y", text)
     if text.isascii():
         extra = [part for segment in _SEGMENT.findall(text) if not _is_plain(segment) for part in _parts(segment)]
         return f"{text} {' '.join(extra)}" if extra else text
