@@ -78,7 +78,12 @@ def retain(
     options.refuse_blank("--document", document)
     place = find_place()
     place.warn()
-    item = bankclient.MemoryItem(place.redacted(_read(text)), tags=tags or (), document_id=document, context=context)
+    item = bankclient.MemoryItem(
+        place.redacted(_read(text)),
+        tags=tags or (),
+        document_id=document,
+        context=None if context is None else place.redacted(context),
+    )
     filed = _placed(place, item, scope, bank)
     with place.client() as client:
         _send(client, item, filed, scope)

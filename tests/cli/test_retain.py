@@ -257,11 +257,12 @@ def test_secrets_are_taken_out_unless_the_person_says_otherwise(
         0,
         "warning: a secret was taken out of the text; HINDSIGHT_REDACT=false leaves it in\n",
     )
+    cli("retain", "x", "--context", text)
     monkeypatch.setenv("HINDSIGHT_REDACT", "false")
     assert cli("retain", text).err == ""
-    redacted, whole = (request.json()["items"][0]["content"] for request in server.requests)
-    assert redacted == "the key is [redacted: aws key], use it"
-    assert whole == text
+    redacted, context, whole = (request.json()["items"][0] for request in server.requests)
+    assert redacted["content"] == context["context"] == "the key is [redacted: aws key], use it"
+    assert whole["content"] == text
 
 
 def test_without_a_project_only_what_is_for_all_can_be_retained(
