@@ -38,6 +38,9 @@ addresses), those by assignment to a name (ours leaves code alone), and those wh
 hostile text (OpenAI, JWT, npm), for which ours stand in.
 """
 
+_PASSES = 8
+"""What stood beside a secret may show only once that is gone; two passes are the rule, and one where nothing is found."""
+
 _INNER = frozenset({"AWSKeyDetector", "BasicAuthDetector"})
 """Detectors whose patterns hold the secret in their first group; of the others the whole match is one."""
 
@@ -47,6 +50,14 @@ def redact(text: str) -> str:
 
     The time is linear in the text. The first call of a process also imports the library.
     """
+    for _ in range(_PASSES):
+        before, text = text, _redacted_once(text)
+        if text == before:
+            break
+    return text
+
+
+def _redacted_once(text: str) -> str:
     for form in FORMS:
         text = form.redacted(text)
     text = redact_named(text)

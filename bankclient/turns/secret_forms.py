@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["FORMS", "Form", "always", "has_digit", "is_placeholder"]
 
 
+_PLACEHOLDER = re.compile(r"\$[\w({]|[<{\[]|%(?:s|\(|[A-Z_]{2,}%)")
+
+
 def always(_match: re.Match[str]) -> bool:
     """Hold for every match."""
     return True
@@ -48,7 +51,7 @@ class Form:
 
 def is_placeholder(value: str) -> bool:
     """Whether a value stands for another: a variable, a slot, dots or stars, or what was redacted before."""
-    return value.startswith(("$", "<", "{", "%", "[")) or len(set(value)) == 1 or "[redacted:" in value
+    return _PLACEHOLDER.match(value) is not None or len(set(value)) == 1 or "[redacted:" in value
 
 
 def _begins_word(match: re.Match[str]) -> bool:
@@ -60,6 +63,13 @@ def _random_word(match: re.Match[str]) -> bool:
     """Whether what looks like a token begins a word and is none itself: it has a digit or a capital."""
     issued = match["secret"][3:]  # behind the first letters of the prefix, some of which are capitals
     return _begins_word(match) and any(letter.isdigit() or letter.isupper() for letter in issued)
+
+
+def _key_word(match: re.Match[str]) -> bool:
+    """Whether a key that may hold dashes is one: with a dash it has digit and capital, as names of classes have not."""
+    issued = match["secret"][3:]
+    digit, capital = has_digit(match), any(letter.isupper() for letter in issued)
+    return _begins_word(match) and ((digit and capital) if "-" in issued or "_" in issued else (digit or capital))
 
 
 def _capital_word(match: re.Match[str]) -> bool:
@@ -91,13 +101,19 @@ def _of_curl(match: re.Match[str]) -> bool:
     return not match["secret"].isdigit() and "curl" in match.string[max(0, match.start() - 200) : match.start()]
 
 
+def _of_login(match: re.Match[str]) -> bool:
+    """Whether a `-p` is that of a program that takes a password so: elsewhere it is a port, or makes parents."""
+    command = match.string[max(0, match.start() - 60) : match.start()].rpartition("\n")[2]
+    return command[-1:].isspace() and ("sshpass" in command or ("mysql" in command and not match[0][2].isspace()))
+
+
 _WORD = "[A-Za-z0-9]"
 _URL_SAFE = "[A-Za-z0-9_-]"
 
 _PREFIXES = (
     ("anthropic key", rf"sk-ant-{_URL_SAFE}{{4,}}+", _begins_word),
     ("api key", rf"sk-(?:admin|lf|live|or-v1|proj|svcacct|test)-{_URL_SAFE}{{4,}}+", _begins_word),
-    ("api key", rf"sk-{_WORD}{{20,}}+", _random_word),
+    ("api key", rf"sk-{_URL_SAFE}{{20,}}+", _key_word),
     ("hindsight key", rf"hsk-{_URL_SAFE}{{4,}}+", _begins_word),
     ("age key", rf"AGE-SECRET-KEY-1{_WORD}{{20,}}+", _begins_word),
     ("aws key", r"A(?:KI|SI)A[A-Z0-9]{4,}+", _begins_word),
@@ -135,14 +151,14 @@ _PREFIXES = (
     ("xai key", rf"xai-{_WORD}{{20,}}+", _random_word),
 )
 
-_BETWEEN = r"(?:[\s>|\"',+]|\\+[nrt])"
-"""What may stand between the lines of a key: line ends, also escaped ones, and the marks of quotes and diffs."""
+_BETWEEN = r"(?:[\s>|\"',+]|-(?!-)|\\+[nrt]|\d{1,6}(?:[\t:|\u2192]|\\u2192))"
+"""What may stand between the lines of a key: line ends, also escaped ones, marks of quotes and diffs, line numbers."""
 
 _PRIVATE_KEY = re.compile(
     r"(?P<secret>-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     rf"(?:{_BETWEEN}*+(?:(?:Comment|DEK-Info|Hash|Proc-Type|Version): [^\n\\]{{0,200}}|[A-Za-z0-9+/=]{{16,}}+))++"
-    rf"(?:{_BETWEEN}*+[A-Za-z0-9+/=]{{1,15}}+(?={_BETWEEN}*+-----END))?+"
-    rf"(?:{_BETWEEN}*+-----END (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)?-----)?+)"
+    rf"(?:{_BETWEEN}*+[A-Za-z0-9+/=]{{1,15}}+(?={_BETWEEN}*+-?-----END))?+"
+    rf"(?:{_BETWEEN}*+-?-----END (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)?-----)?+)"
 )
 
 FORMS = (
@@ -154,17 +170,23 @@ FORMS = (
     ),
     Form(
         "url password",
-        re.compile(r"://[^\s/:@'\"<>]{0,200}:(?P<secret>[^\s/'\"<>]{1,200})@(?=[\w\[.{$-])"),
+        re.compile(r"://[^\s/:@'\"<>]*+:(?P<secret>[^\s/'\"<>]+)@(?=[\w\[.{$-])"),
         holds=_in_url,
     ),
-    Form("url token", re.compile(r"://(?P<secret>[\w.~%-]{20,200})@(?=[\w\[.-])"), holds=_url_token),
-    Form("bearer token", re.compile(r"bearer\s{1,4}(?P<secret>[\w.~+/=-]{4,}+)", re.IGNORECASE), holds=_bearer),
+    Form("url token", re.compile(r"://(?P<secret>[\w.~%-]{20,}+)@(?=[\w\[.-])"), holds=_url_token),
+    Form(
+        "bearer token",
+        re.compile(r"bearer\s{1,4}(?!bearer\s)(?P<secret>[\w.~+/=-]{4,}+)", re.IGNORECASE),
+        holds=_bearer,
+    ),
     Form(
         "password",
-        re.compile(r"-(?:u|-user)[\s=]{0,4}['\"]?[\w.@+-]{1,100}:(?P<secret>[^\s'\"]{2,200})"),
+        re.compile(r"-(?:u|-user)[\s=]{0,4}['\"]?[\w.@+-]{1,100}:(?P<secret>[^\s'\"]{2,}+)"),
         holds=_of_curl,
     ),
-    Form("password", re.compile(r"login\s{1,4}\S{1,100}\s{1,4}password\s{1,4}(?P<secret>\S{3,200})")),
+    Form("password", re.compile(r"-p\s{0,4}['\"]?(?P<secret>[^\s'\"-][^\s'\"]{2,}+)"), holds=_of_login),
+    Form("password", re.compile(r"login\s{1,4}\S{1,100}\s{1,4}password\s{1,4}(?P<secret>\S{3,}+)")),
+    Form("password", re.compile(r"identified\s{1,4}by\s{1,4}'(?P<secret>[^'\n]{2,200})'", re.IGNORECASE)),
     Form("webhook", re.compile(r"https://discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/(?P<secret>[\w-]{16,}+)")),
     Form(
         "signature",

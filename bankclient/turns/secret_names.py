@@ -12,7 +12,12 @@ from bankclient.turns.secret_forms import is_placeholder
 
 __all__ = ["redact_named"]
 
-_PASSWORDS = ("db_pass", "dbpass", "passcode", "passphrase", "passwd", "password", "pgpass", "pwd")
+_PASSWORDS = (
+    *("db_pass", "dbpass", "passcode", "passphrase", "passwd", "password", "pgpass", "pwd"),
+    *("contrasena", "contrase\u00f1a", "has\u0142o", "kennwort", "passwort", "senha"),
+    *("\u043f\u0430\u0440\u043e\u043b\u044c", "\u5bc6\u7801", "\u5bc6\u78bc"),
+    *("\u30d1\u30b9\u30ef\u30fc\u30c9", "\ube44\ubc00\ubc88\ud638"),
+)
 _OTHERS = ("credential", "credentials", "secret", "token")
 _KEYS = (
     "access",
@@ -29,13 +34,17 @@ _KEYS = (
 )
 _HEADERS = ("authorization", "cookie")
 _ENDINGS = (*_PASSWORDS, *_OTHERS, *_HEADERS)
+_SUFFIX = re.compile(r"[_-]?(?:base|dev|live|new|old|prod|production|staging|test|value|\d+)[_-]?\Z")
+"""What a name may add behind the word that makes it a secret's."""
 
 _NAMED = re.compile(
-    r"(?<!\w)(?P<dashes>--)?(?P<name>[A-Za-z_][\w-]{0,80}+)"
-    r"(?:(?:\[\d{0,4}\])?\\*['\"`]?\]?\s{0,8}(?P<sign>=>|:=|={1,3}|:)\s{0,8}"
-    r"|\s{1,4}(?:is|was|are)\s{1,4}|(?(dashes)\s{1,4}|(?!)))"
+    r"(?<!\w)(?P<dashes>--)?(?P<name>[^\W\d][\w-]{0,80}+)"
+    r"(?:(?:\[\d{0,4}\])?(?:\\*['\"`]\]?)?\s{0,8}(?P<sign>=>|:=|={1,3}|[:\uff1a])\s{0,8}"
+    r"|[ \t]{1,4}(?P<verb>is|was|are)[ \t]{1,4}|[`'\"]?[ \t]{0,40}\|[ \t]{0,40}"
+    r"|(?(dashes)|(?<=[DEde])(?i:(?<=passcode)|(?<=passphrase)|(?<=passwd)|(?<=password)))[ \t]{1,4})"
 )
-"""A word and what may lead from it to a value: a sign, a verb, or, for a flag of a command line, a blank."""
+"""A word and what may lead from it to a value: a sign, a verb, the next cell of a table, a blank behind a flag of a
+command line or behind a word for a password."""
 
 _QUOTED = re.compile(r"[bfru]{0,2}(?P<quote>\\*['\"`])(?P<secret>(?:(?!(?P=quote))[^\n]){3,8192}+)(?=(?P=quote)|\Z)")
 _BARE_LETTER = r"[^\s'\"`,;<>(){}\[\]\\&]"
@@ -43,9 +52,9 @@ _BARE = re.compile(rf"(?P<secret>{_BARE_LETTER}{{3,}}(?![.:]){_BARE_LETTER})")
 _LONG_RUN = re.compile(rf"{_BARE_LETTER}{{512,}}+")
 _TYPED = re.compile(r"[A-Za-z_.|\[\] ]{1,40}=(?!=)\s{0,8}")
 _AUTHORIZATION = re.compile(
-    r"\\*['\"]?(?:(?:apikey|basic|bearer|digest|token)\s{1,4})?(?P<secret>[\w.~+/=:-]{4,512})", re.IGNORECASE
+    r"\\*['\"]?(?:(?:apikey|basic|bearer|digest|token)\s{1,4})?(?P<secret>[\w.~+/=:-]{4,}+)", re.IGNORECASE
 )
-_COOKIE = re.compile(r"\\*['\"]?(?P<secret>[\w.-]{1,100}=[^\s'\"\\]{8,4000}[^\n'\"\\]{0,4000})")
+_COOKIE = re.compile(r"\\*['\"]?(?P<secret>[\w.-]{1,100}=[^\s'\"\\]{8,}+[^\n'\"\\]*+)")
 
 _ORDINARY = frozenset(
     """
@@ -61,15 +70,18 @@ _ORDINARY = frozenset(
     which with without world write x509 your
     """.split()  # noqa: SIM905 - a list of a hundred words reads as a paragraph
 )
+_SUBSCRIPT = re.compile(r"['\"]\]?\s*[:=]\s*\Z")
 _FIRST_WORD = re.compile(r"[-_./:=]")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*")
 _JOINED = re.compile(r"\.|->|::")
-_NUMBERLIKE = re.compile(r"[\d\W_]+|0x[0-9a-f]+", re.IGNORECASE)
+_NUMBERLIKE = re.compile(r"[\d\W_]+|0x[0-9a-f]{1,16}", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _ISSUED = re.compile(r"[A-Z\d]")
 _TYPE_NAME = re.compile(r"(?:bool|byte|char|float|str|string|u?int)\d{0,3}(?:_t|array)?", re.IGNORECASE)
 _PATH = re.compile(r"\.{0,2}/|~|[a-zA-Z][\w+.-]{0,20}://")
-_SIGNS = frozenset("!#$%&*@^")
+_BLOB = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9/+=]{30,200}")
+_SIGNS = frozenset("!#$%&@^")
+_CALLS = frozenset("([{")
 _SHORT, _ARTICLE = 6, 2
 
 
@@ -90,7 +102,7 @@ def redact_named(text: str) -> str:
 
 
 def _is_secret_name(named: re.Match[str]) -> bool:
-    name = named["name"].lower().rstrip("0123456789").rstrip("_-")
+    name = _plain_name(named)
     if not name.endswith("key"):
         return name.endswith(_ENDINGS)
     # "key" alone is that of a dictionary; "api key", "api_key" and "apiKey" are not.
@@ -106,9 +118,10 @@ def _value(named: re.Match[str]) -> re.Match[str] | None:
     text, start = named.string, named.end()
     name = named["name"].lower()
     if name.endswith(_HEADERS):
-        header = _COOKIE if name.endswith("cookie") else _AUTHORIZATION
-        value = header.match(text, start) if named["sign"] in {":", "="} else None
-        return value if value and _is_header_value(named, value) else None
+        if not (named["sign"] == ":" or _SUBSCRIPT.search(named[0])):
+            return None  # a sentence, or a variable of that name
+        value = (_COOKIE if name.endswith("cookie") else _AUTHORIZATION).match(text, start)
+        return value if value and (value.re is _COOKIE or _is_token(value)) else None
     value = _QUOTED.match(text, start)
     if value:
         return value if not is_placeholder(value["secret"]) and _is_quoted_value(named, value) else None
@@ -120,28 +133,33 @@ def _value(named: re.Match[str]) -> re.Match[str] | None:
     return value if value and not is_placeholder(value["secret"]) and _is_quoted_value(named, value) else None
 
 
-def _is_header_value(named: re.Match[str], value: re.Match[str]) -> bool:
-    if named["sign"] == "=" and not named[0].rstrip().endswith(("'] =", '"] =', "']=", '"]=')):
-        return False  # a variable of that name
-    return value.re is _COOKIE or _ISSUED.search(value["secret"], 1) is not None
+def _is_token(value: re.Match[str]) -> bool:
+    """Whether what a header is set to is a token, not the next word of a sentence, nor code."""
+    return _ISSUED.search(value["secret"], 1) is not None and value.string[value.end() : value.end() + 1] not in _CALLS
+
+
+def _plain_name(named: re.Match[str]) -> str:
+    """Return a name in small letters, without what says which of several it is."""
+    return _SUFFIX.sub("", named["name"].lower()) or named["name"].lower()
 
 
 def _is_password(named: re.Match[str]) -> bool:
-    return named["name"].lower().rstrip("0123456789").rstrip("_-").endswith(_PASSWORDS)
+    return _plain_name(named).endswith(_PASSWORDS)
 
 
 def _is_bare_value(named: re.Match[str], value: re.Match[str]) -> bool:
     """Whether an unquoted word after a name is a secret: not code, not a type, not the next word of a sentence."""
     secret, sign = value["secret"], named["sign"] or ""
     following = value.string[value.end() : value.end() + 1]
-    if _is_ordinary(secret) or sign.startswith("==") or following in {"(", "[", "{"}:
+    if _is_ordinary(secret) or sign.startswith("==") or following in _CALLS:
         return False
     if _NUMBERLIKE.fullmatch(secret):
         return _is_password(named) and len(secret) >= _SHORT
-    if not sign:  # spoken, or a flag's
-        return _DIGIT.search(secret) is not None or not _SIGNS.isdisjoint(secret)
-    if named["name"].isupper() and "=" in sign and "." not in secret:
-        return not _is_constant(secret)  # a line of an environment, unless it names another variable
+    if not sign:  # spoken, a flag's, or in a table
+        signs = named["verb"] and not _SIGNS.isdisjoint(secret)
+        return not _is_constant(secret) and (signs or _DIGIT.search(secret) is not None)
+    if named["name"].isupper() and named[0].endswith("="):  # a line of an environment, unless it names a variable
+        return not _is_constant(secret) and (_DIGIT.search(secret) is not None or not _JOINED.search(secret))
     if not _IDENTIFIER.fullmatch(secret):
         return _DIGIT.search(secret) is not None or _is_password(named)
     return not _is_name(secret, sign) and (_DIGIT.search(secret) is not None or _ends_line(named, secret, following))
@@ -184,9 +202,10 @@ def _is_passphrase(words: list[str]) -> bool:
 
 def _is_ordinary(value: str) -> bool:
     lower = value.lower()
+    first = _FIRST_WORD.split(lower, maxsplit=1)[0]
     return (
         lower in _ORDINARY
-        or _FIRST_WORD.split(lower, maxsplit=1)[0] in _ORDINARY
+        or (first in _ORDINARY and not _DIGIT.search(lower, len(first)))
         or _TYPE_NAME.fullmatch(value) is not None
-        or _PATH.match(value) is not None
+        or (_PATH.match(value) is not None and not _BLOB.fullmatch(value))
     )

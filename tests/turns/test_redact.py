@@ -79,12 +79,30 @@ _FORMS = {
     "flag": ("deploy --auth-token {} --now", "abc123def456"),
     "flag with sign": ("mysql --password={} -u root", "hunter2"),
     "curl user": ("curl -s -u bob:{} https://x", "hunter2"),
+    "url percent": ("amqp://u:{}@h", "%40bc%2Fd"),
+    "url long": ("https://oauth2:{}@h/x.git", _LETTERS * 20),
+    "authorization long": ("Authorization: {}", _LETTERS * 20),
+    "openai with dashes": ("use {} then", "sk-" + "FAKE1234-abcd_EFGH567890"),
+    "table": ("| password | {} |", "hunter2x"),
+    "named by a blank": ("user admin password {} on the test host", "hunter2x"),
+    "named in another language": ("\u6570\u636e\u5e93\u5bc6\u7801\uff1a{}", "hunter2"),
+    "name with a suffix": ("SECRET_KEY_BASE={}", _LETTERS[:40]),
+    "name with a number": ("PASSWORD_2={}", "swordfish"),
+    "environment with dots": ("PASSWORD={}", "my.pass.w0rd"),
+    "environment that begins like a path": ("AWS_SECRET_ACCESS_KEY={}", "/FAKE" + _LETTERS[:35]),
+    "begins with an ordinary word": ("token: {}", "test-4f9a8b7c6d5e"),
+    "hexadecimal": ("private_key: {}", "0x" + "4f9a8b7c6d5e4f3a" * 4),
+    "sql": ("CREATE USER u IDENTIFIED BY '{}';", "swordfish"),
+    "mysql": ("mysql -uroot -p{} db", "hunter2"),
+    "sshpass": ("sshpass -p {} ssh u@h", "hunter2"),
     "netrc": ("machine h login bob password {}", "hunter2"),
     "long": ("token={} end", _LETTERS * 40),
     "private key": ("it is\n{}\nfor now", _KEY),
     "private key in JSON": ('{{"key": "{}"}}', _KEY.replace("\n", "\\n")),
     "private key in JSON in JSON": ("{}", _KEY.replace("\n", "\\\\n")),
     "private key quoted": ("{}", _KEY.replace("\n", "\n> ")),
+    "private key numbered": ("{}", _KEY.replace("\n", "\n12\u2192")),
+    "private key removed": ("{}", _KEY.replace("\n", "\n-")),
     "private key cut": ("{}", _KEY[:200]),
     "private key encrypted": ("{}", _KEY.replace("\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB\n\n", 1)),
     "pgp private key": ("{}", _KEY.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK")),
@@ -108,10 +126,10 @@ def test_the_secret_goes_and_the_sentence_stays(around: str, secret: str) -> Non
 def test_the_secret_goes_wherever_it_stands(around: str, secret: str) -> None:
     """At the beginning, in the middle and at the end of other text, and escaped in JSON."""
     text = around.format(secret)
-    for whole in (text, f"Some words first.\n{text}\nMore words.", json.dumps({"text": text, "n": 1})):
+    for whole in (text, f"Some words first.\n{text}\nMore words.", json.dumps({"text": text}, ensure_ascii=False)):
         redacted = redact(whole)
         assert "[redacted: " in redacted
-        for form in (secret, json.dumps(secret)[1:-1]):
+        for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1]):
             assert form not in redacted
     assert "Some words first.\n" in redact(f"Some words first.\n{text}\nMore words.")
 
@@ -124,6 +142,7 @@ _PROSE = [
     "max_tokens: 1024, input_tokens=100, tokenizer: o200k_base, token_type: bearer, next_token = tokens[i]",
     "scikit-learn, sk-SK, task-sk-button-large-primary-action, npm_config_registry, hf_hub_download, pypi-attestations",
     "e-mail user@example.com, https://example.com/@user/x?key=value, git@github.com:a/b.git, ssh://git@h:22/x",
+    "mkdir -p a/b && ssh -p 2222 u@h; mysql -p -h db; sk-grid-col-12-offset-3-large; the password is set, 50% of it",
     "It runs on http://localhost:8888/v1 and https://[::1]:8443/path@2x.png with docker run -u 1000:1000.",
     "https://user@example.com/ and f'postgres://{user}:{password}@{host}' and redis://$USER:$PW@h",
     "PASSWORD=$(pass show x) TOKEN=${{ secrets.TOKEN }} API_KEY=<your key> SECRET=**** token: $TOKEN",
@@ -142,6 +161,7 @@ _CODE = [
     "password: SecretBytes\nsecret: SecretStr | None\ntoken: UInt8Array\napi_key: Optional[str]",
     'parser.add_argument("--password", help="the password"); os.environ.get("API_KEY"); ENV = "MY_SECRET_KEY"',
     'SECRET_ACCESS_KEY = "HINDSIGHT_API_S3_SECRET_ACCESS_KEY"',
+    "struct passwd *getpw2(void); authorization: contextvars.ContextVar[State]; P_ON_TOKEN | P_FOR_MODULE2,",
     "for key, value in d.items(): key = value",
     "primary_key=True, foreign_key: user.id, key: 'a1b2', sort_key=1, public_key = load(path)",
     "The lock: sha512-z4PhNJ7GkKZ1Vd0n3wNnWxS0pQzj3Y8l0i5dGf1ZtVhQ1YqJ8p0dC9yT3vFfYv5nVt4kQx3wZp7kXy9bLq==",
@@ -200,41 +220,42 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
 
 
 _HOSTILE = [
-    "eyJ",
-    "sk-",
-    "a-",
-    "token=token=",
-    "password:",
-    "password: a.b ",
-    "://a:b",
-    "a://b:c@",
-    "//a/",
-    "curl -u a:",
-]
-_HOSTILE += ["-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAAAAAA\n", "AAAAAAAAAAAAAAAA\n"]
-_HOSTILE += [
-    "awskey",
-    "xoxa-1-",
-    "0",
-    "0123456789:",
-    "abcdef01",
-    " ",
-    "\n",
-    "cookie: a=",
-    "bearer ",
-    "--a-token ",
-    "\\",
-    "'\"",
-]
-_HOSTILE += [
-    "secret is ",
-    "password='a\\",
-    'password="',
-    "https://hooks.slack.com/services/T",
-    "MNO.",
-    "?sig=",
-    "_-",
-    "\U0001f600",
+    *(
+        "eyJ",
+        "sk-",
+        "a-",
+        "_-",
+        "token=token=",
+        "password:",
+        "password: a.b ",
+        'password="',
+        "password='a\\",
+        "| token ",
+    ),
+    *("://a:b", "a://b:c@", "//a/", "curl -u a:", "mysql -pa", "-p", "identified by '", "--a-token ", "secret is "),
+    *("-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAAAAAA\n", "AAAAAAAAAAAAAAAA\n"),
+    *(
+        "cookie: a=",
+        "cookie=a=bbbbbbbb;",
+        "cookie: cookie=a",
+        "authorization:",
+        "bearer ",
+        "awskey",
+        "xoxa-1-",
+        "?sig=",
+    ),
+    *(
+        "https://hooks.slack.com/services/T",
+        "MNO.",
+        "0",
+        "0123456789:",
+        "abcdef01",
+        " ",
+        "\n",
+        "\\",
+        "'\"",
+        "\U0001f600",
+    ),
 ]
 
 

@@ -80,7 +80,7 @@ def find_start(cursor: Cursor, read_at: ReadAt, size: int, *, tail_limit: int = 
         for chunk in _chunks(read_at, floor):
             for line in splitter.feed(chunk):
                 if line_digest(line.data, cursor.line) == cursor.line:
-                    return Start(line.offset + len(line.data) + 1, how="moved")
+                    return Start(line.end, how="moved")
     if floor == 0:
         return Start(0, how="whole")
     at = floor

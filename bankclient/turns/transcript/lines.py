@@ -18,9 +18,10 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its end, and the place in the file of its first byte."""
+    """A line without its end; the places in the file of its first byte, and behind its end."""
 
     offset: int
+    end: int
     data: bytes
 
 
@@ -56,7 +57,7 @@ class LineSplitter:
 
     def partial(self) -> Line | None:
         """Return what follows the last line end, without taking it; None where nothing does."""
-        return Line(self.offset, _trimmed(bytes(self._partial), self.offset)) if self._partial else None
+        return self._line(ending=0) if self._partial else None
 
     def take_partial(self) -> None:
         """Count the partial line as given out: the file has ended."""
@@ -72,12 +73,13 @@ class LineSplitter:
         else:
             self._partial += piece
 
-    def _take(self, *, ending: int) -> Line:
-        line = Line(self.offset, _trimmed(bytes(self._partial), self.offset))
-        self.offset += len(self._partial) + ending
+    def _take(self, ending: int) -> Line:
+        line = self._line(ending)
+        self.offset = line.end
         self._partial.clear()
         return line
 
-
-def _trimmed(data: bytes, offset: int) -> bytes:
-    return (data.removeprefix(_BOM) if offset == 0 else data).removesuffix(b"\r")
+    def _line(self, ending: int) -> Line:
+        data = bytes(self._partial)
+        end = self.offset + len(data) + ending
+        return Line(self.offset, end, (data.removeprefix(_BOM) if self.offset == 0 else data).removesuffix(b"\r"))

@@ -60,8 +60,8 @@ def test_other_separators_are_text(separator: str) -> None:
 def test_offsets_are_those_of_first_bytes() -> None:
     """A line knows where in the file it begins, ends of two bytes and empty lines counted."""
     lines, splitter = _split([b"ab\r\n\ncd\nrest"])
-    assert lines == [Line(0, b"ab"), Line(4, b""), Line(5, b"cd")]
-    assert (splitter.offset, splitter.partial()) == (8, Line(8, b"rest"))
+    assert lines == [Line(0, 4, b"ab"), Line(4, 5, b""), Line(5, 8, b"cd")]
+    assert (splitter.offset, splitter.partial()) == (8, Line(8, 12, b"rest"))
 
 
 def test_a_line_too_long_is_passed_over_and_counted() -> None:
@@ -82,12 +82,12 @@ def test_memory_is_bounded_by_the_limit() -> None:
     tracemalloc.stop()
     assert peak < 4 << 20
     assert (splitter.skipping, splitter.offset) == (True, 40 << 20)
-    assert splitter.feed(b"\nnext\n") == [Line((40 << 20) + 1, b"next")]
+    assert splitter.feed(b"\nnext\n") == [Line((40 << 20) + 1, (40 << 20) + 6, b"next")]
 
 
 def test_the_partial_line_is_looked_at_before_it_is_taken() -> None:
     """A last line without an end is seen without being taken; taken, it is behind us."""
     splitter = LineSplitter()
-    assert (splitter.feed(b"half"), splitter.partial(), splitter.offset) == ([], Line(0, b"half"), 0)
+    assert (splitter.feed(b"half"), splitter.partial(), splitter.offset) == ([], Line(0, 4, b"half"), 0)
     splitter.take_partial()
     assert (splitter.partial(), splitter.offset) == (None, 4)
