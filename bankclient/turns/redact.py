@@ -39,7 +39,7 @@ hostile text (OpenAI, JWT, npm), for which ours stand in.
 """
 
 _PASSES = 8
-"""What stood beside a secret may show only once that is gone; two passes are the rule, and one where nothing is found."""
+"""What stood beside a secret may show only once that is gone. One pass is the rule, two where something is found."""
 
 _INNER = frozenset({"AWSKeyDetector", "BasicAuthDetector"})
 """Detectors whose patterns hold the secret in their first group; of the others the whole match is one."""
