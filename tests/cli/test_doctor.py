@@ -129,6 +129,12 @@ ILL: dict[str, tuple[dict[str, Answer], str, str, str]] = {
         "the server says that it is unhealthy (no route)",
         "its log says more",
     ),
+    "no counting": (
+        {"stats": Reply(500, json={"detail": "no such table"})},
+        "bank",
+        "URL failed at get bank stats (500: no such table)",
+        "its log says more",
+    ),
     "no key": (
         {"banks": WRONG_KEY},
         "key",
@@ -199,6 +205,21 @@ def test_a_path_too_much_is_found_out(
     )
     assert found["mend"] == f"set HINDSIGHT_API_URL={server.url}{prefix}"
     assert ["authorization" in request.headers for request in found_by] == [False]
+
+
+def test_a_path_on_a_server_without_the_api_is_said_so(
+    examined: Callable[..., Any], served: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no shorter path has it either, only the URL can be doubted."""
+    served.clear()
+    monkeypatch.setenv("HINDSIGHT_API_URL", os.environ["HINDSIGHT_API_URL"] + "/a/b")
+    assert examined()["server"]["mend"] == "check HINDSIGHT_API_URL, above all its path"
+
+
+def test_a_gateway_that_hides_health_is_a_warning(examined: Callable[..., Any], served: dict[str, Answer]) -> None:
+    """The API works without it."""
+    del served["health"]
+    assert examined()["health"]["state"] == "warning"
 
 
 def test_connections_that_fail_are_told_apart(

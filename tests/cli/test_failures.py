@@ -15,8 +15,10 @@ from bankclient.errors import (
     ConfigError,
     ConnectFailed,
     Context,
+    NotFound,
     OperationFailed,
     TimedOut,
+    Unavailable,
 )
 from bankclient.testing.answers import Cut, Raw, Reply, Reset, Silence, gateway_page
 from bankclient.testing.scripted import ScriptedServer, black_hole
@@ -189,6 +191,11 @@ CONTEXT = Context("recall", "http://host", "b", 0.1, 1.0)
         (
             ConnectFailed("no connection: ProxyError: 407", CONTEXT),
             "http://host cannot be reached (no connection: ProxyE",
+        ),
+        (Unavailable("odd", CONTEXT), "recall in bank 'b' at http://host: odd"),
+        (
+            NotFound("404", CONTEXT, status=404, detail="Bank 'b' not found"),
+            "there is no bank 'b' at http://host; the first retain makes it",
         ),
         (
             OperationFailed("the-id", "failed", "no model"),
