@@ -7,6 +7,7 @@ This module knows nothing of banks or HTTP; what it cannot do it says as `Storag
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import sqlite3
 import stat
@@ -108,33 +109,47 @@ class Database:
     def _open(self, pool: _Pool) -> sqlite3.Connection:
         if self._closed:
             raise StorageError(f"the embedded bank {self.path} is closed")
-        if not pool.checked:
+        if pool.checked:
+            return self._prepared(self._connect("rw"))
+        # Making a file and setting it up is not for two processes at a time.
+        with self._folder_locked():
             self._check_file()
-            self._check_version(self._connect("ro"), close=True)
-            pool.checked = True
-        connection = self._connect("rw")
-        try:
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
+            # Asked through a read-only connection first: closing a writing one may move its log into the file.
+            with contextlib.closing(self._connect("ro")) as connection:
+                self._version(connection)
+            connection = self._prepared(self._connect("rw"))
+        pool.checked = True
         return connection
 
-    def _check_file(self) -> None:
-        """Make folder and file, readable by their owner only, where they are missing; refuse what is not ours."""
+    @contextlib.contextmanager
+    def _folder_locked(self) -> Generator[None]:
+        """Hold the folder, which is made private where it is missing, until the block ends."""
+        folder = self.path.parent
         try:
-            if not self.path.parent.exists():
-                private_folder(self.path.parent)
+            if not folder.exists():
+                private_folder(folder)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except ConfigError as error:
+            raise StorageError(str(error)) from error
+        except OSError as error:
+            raise StorageError(f"{folder} cannot be used: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _check_file(self) -> None:
+        """Make the file, for its owner alone, where it is missing; refuse what is not ours."""
+        try:
             # Only a new file is opened here: closing a second descriptor of an open database would drop its locks.
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except FileExistsError:
             found = self.path.lstat()
             if not stat.S_ISREG(found.st_mode):
                 raise StorageError(f"{self.path} is not a plain file; move it away") from None
-            if found.st_uid not in {os.geteuid(), 0}:
+            if found.st_uid != os.geteuid():
                 raise StorageError(f"{self.path} belongs to another user; choose another HINDSIGHT_STATE_DIR") from None
-        except ConfigError as error:
-            raise StorageError(str(error)) from error
         except OSError as error:
             raise StorageError(f"the embedded bank {self.path} cannot be made: {error.strerror}") from error
 
@@ -150,16 +165,9 @@ class Database:
         connection.row_factory = sqlite3.Row
         return connection
 
-    def _check_version(self, connection: sqlite3.Connection, *, close: bool = False) -> int:
-        """Return the file's version; refuse a newer one before anything is written.
-
-        Asked through a read-only connection first, because closing a writing one may move its log into the file.
-        """
-        try:
-            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        finally:
-            if close:
-                connection.close()
+    def _version(self, connection: sqlite3.Connection) -> int:
+        """Return the file's version; refuse a newer one."""
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version > VERSION:
             raise StorageError(
                 f"{self.path} was written by a newer bankclient (file version {version}, this one knows {VERSION}); "
@@ -167,18 +175,22 @@ class Database:
             )
         return version
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        for pragma in ("foreign_keys = ON", "synchronous = FULL", "cache_size = -16000", "temp_store = MEMORY"):
-            connection.execute(f"PRAGMA {pragma}")
-        if self._check_version(connection) == VERSION:
-            return
-        connection.execute("PRAGMA journal_mode = WAL")
-        with _transaction(connection, "BEGIN IMMEDIATE"):
-            # Asked again under the lock: another process may have been first.
-            for migration in MIGRATIONS[self._check_version(connection) :]:
-                for statement in migration:
-                    connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {VERSION:d}")
+    def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """Return a new connection with its settings made and the file brought to this version, or close it."""
+        try:
+            for pragma in ("foreign_keys = ON", "synchronous = FULL", "cache_size = -16000", "temp_store = MEMORY"):
+                connection.execute(f"PRAGMA {pragma}")
+            if self._version(connection) < VERSION:
+                connection.execute("PRAGMA journal_mode = WAL")
+                with _transaction(connection, "BEGIN IMMEDIATE"):
+                    for migration in MIGRATIONS[self._version(connection) :]:
+                        for statement in migration:
+                            connection.execute(statement)
+                    connection.execute(f"PRAGMA user_version = {VERSION:d}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     @contextlib.contextmanager
     def _translated(self) -> Generator[None]:
