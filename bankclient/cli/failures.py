@@ -189,6 +189,8 @@ def _refused_by_server(error: Refused, server: str, said: str) -> Failure:
             return Failure(f"there is no bank {error.context.bank!r} at {server}", "the first retain makes it")
         case NotFound(detail="Not Found"):
             return Failure(f"there is no Hindsight API under {server} ({said})", f"{_LOOK_AT_URL}, above all its path")
+        case ServerError() if error.context.server == _EMBEDDED:
+            return Failure(f"{server} failed at {operation}: {error.detail}")  # which has the mend
         case ServerError():
             return Failure(f"{server} failed at {operation} ({said})", "its log says more")
         case _:

@@ -108,3 +108,17 @@ def test_the_embedded_bank_is_a_server_too(process: Callable[..., Any], embedded
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("server: the embedded bank\nreachable: yes\n")
     assert done.out.endswith("bank: bankclient: facts 1, documents 1, operations pending 0, failed 0\n")
+
+
+def test_a_file_that_is_no_bank_is_named_with_its_mend(
+    cli: Callable[..., Any], embedded: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the embedded bank says of its file is passed on, and no log is spoken of that it does not have."""
+    del embedded
+    (tmp_path / "embedded.sqlite3").write_text("not a database")
+    monkeypatch.setenv("HINDSIGHT_STATE_DIR", str(tmp_path))
+    done = cli("status")
+    assert done.code == 1
+    assert done.err.startswith("error: the embedded bank failed at get bank stats: ")
+    assert str(tmp_path / "embedded.sqlite3") in done.err
+    assert "log" not in done.err
