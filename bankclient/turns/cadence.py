@@ -14,7 +14,7 @@ from bankclient.turns.event import Message, Turn
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-    from bankclient.turns.event import Event
+    from bankclient.turns.event import Event, Role
 
 __all__ = [
     "IDLE_AFTER",
@@ -74,24 +74,23 @@ def stand_in(event: Event, ordinal: int) -> Message | None:
 
     `ordinal` is its place: the offset that the transcript was read to. None where the event tells nothing.
     """
+    role: Role
     if event.kind == "prompt":
-        role, text, final = "user", event.prompt, False
+        role, text = "user", event.prompt
     elif event.kind == "stop":
-        role, text, final = "assistant", event.last_answer, True
+        role, text = "assistant", event.last_answer
     else:
         return None
     if not text:
         return None
-    key = f"{event.session_id}:{event.event_id}:{role}"
-    turn_id = event.turn_id or f"{event.session_id}:{event.event_id}"
     return Message(
-        role="user" if role == "user" else "assistant",
+        role=role,
         text=text,
-        key=key,
+        key=f"{event.session_id}:{event.event_id}:{role}",
         ordinal=ordinal,
-        turn_id=turn_id,
+        turn_id=event.turn_id or f"{event.session_id}:{event.event_id}",
         at=event.at,
-        final=final,
+        final=role == "assistant",
     )
 
 
@@ -99,13 +98,14 @@ def adopter(standing: Message, read: Sequence[Message], *, session_over: bool = 
     """Return the line that a stand-in stood for, of the messages read since; None while it is not there.
 
     Of an answer that is the turn's first final line, whatever its text; of agents that do not tell which is final, the
-    one with the same words, or the last once the turn is over. Of a prompt it is the turn's first with the same words.
-    The caller lets that line's key replace the stand-in's, and hands lines already adopted in no second time.
+    one with the same words, or the last once the turn is over. Of a prompt it is the one with the same words, else the
+    turn's first: a line may hold more than the event told, and a turn that is steered has several. The caller lets
+    that line's key replace the stand-in's, and hands lines already adopted in no second time.
     """
     lines = [line for line in read if line.turn_id == standing.turn_id and line.role == standing.role]
     same = next((line for line in lines if _words(line.text) == _words(standing.text)), None)
     if standing.role == "user":
-        return same
+        return same or next(iter(lines), None)
     final = next((line for line in lines if line.final), None)
     if final or same or not lines:
         return final or same

@@ -214,12 +214,16 @@ def test_where_nothing_tells_which_answer_is_final(message: Make, answer: Make, 
 
 
 def test_a_prompts_line_adopts_its_stand_in(message: Make, event: Callable[..., Event]) -> None:
-    """By its words: a turn that is steered has several prompts."""
+    """By its words, for a turn that is steered has several prompts; else it is the turn's first line."""
     standing = stand_in(event("prompt", prompt="but short", turn_id="t1"), 5)
     assert standing is not None
     first, second = message("explain"), message("but short")
-    assert adopter(standing, [first]) is None
     assert adopter(standing, [first, second]) == second
+    assert adopter(standing, [message("but short, with a file pasted"), message("next", "t2")]) == message(
+        "but short, with a file pasted"
+    )
+    assert adopter(standing, [message("next", "t2")]) is None
+    assert adopter(standing, []) is None
 
 
 def test_question_and_answer_come_once_and_together(message: Make, answer: Make) -> None:
