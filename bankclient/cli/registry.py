@@ -17,6 +17,7 @@ COMMANDS = MappingProxyType(
         "scope": "show which project and bank this folder belongs to",
         "status": "show the server, the banks and what is under way",
         "doctor": "check settings, server, key and project, and say how to mend what is wrong",
+        "demo": "show in a few seconds what this does, with nothing configured",
         "serve": "answer the Hindsight API on this machine, from the embedded bank",
     }
 )
