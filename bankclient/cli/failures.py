@@ -152,10 +152,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _late(error: CallError, server: str) -> Failure:
-    # A connection that never came about, tried until the time was over, says more than that the time is over.
-    unconnected = next((earlier for earlier in error.earlier if isinstance(earlier, ConnectFailed)), None)
-    if unconnected is not None:
-        return _unconnected(unconnected, server)
+    # What went wrong before says more than that the time was over in the midst of trying again.
+    told = next((earlier for earlier in error.earlier if not isinstance(earlier, TimedOut)), None)
+    if told is not None:
+        return _of_call(told)
     operation, limit = error.context.operation, error.context.limit or 0.0
     if operation == "wait":
         return Failure(

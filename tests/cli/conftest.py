@@ -44,6 +44,12 @@ class Run(Protocol):
         ...
 
 
+@pytest.fixture(autouse=True)
+def _repeated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clients of this process repeat a call without a pause."""
+    monkeypatch.setattr("bankclient.client.policy._FIRST_WAIT", 0.0)
+
+
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Give the program within this process."""

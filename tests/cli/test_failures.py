@@ -115,7 +115,6 @@ ANSWERS: dict[str, tuple[Answer, str]] = {
 def asked(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, repository: object) -> Callable[[str], str]:
     """Give what a recall from a server says on stderr, its URL written as URL."""
     del repository
-    monkeypatch.setenv("HINDSIGHT_RECALL_TIMEOUT_MS", "200")
 
     def ask(url: str) -> str:
         monkeypatch.setenv("HINDSIGHT_API_URL", url)
@@ -129,8 +128,12 @@ def asked(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, repository: 
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-def test_each_answer_that_is_none_is_said_in_its_own_words(asked: Callable[[str], str], kind: str) -> None:
+def test_each_answer_that_is_none_is_said_in_its_own_words(
+    asked: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """One line names the server, what it did, and the mend."""
+    if kind == "silence":
+        monkeypatch.setenv("HINDSIGHT_RECALL_TIMEOUT_MS", "200")
     answer, said = ANSWERS[kind]
     with ScriptedServer(handler=lambda _: answer) as server:
         assert asked(server.url).startswith(f"error: {said}")
@@ -170,6 +173,7 @@ def test_a_black_hole(asked: Callable[[str], str], monkeypatch: pytest.MonkeyPat
 def test_no_secret_is_ever_said(asked: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Neither the key nor a password in the URL is in what is printed, whatever the server echoes."""
     monkeypatch.setenv("HINDSIGHT_API_TOKEN", "the-token")
+    monkeypatch.setenv("HINDSIGHT_RECALL_TIMEOUT_MS", "500")
     answer = Reply(401, json={"detail": "bad key: the-token"}) if kind == "a wrong key" else ANSWERS[kind][0]
     with ScriptedServer(handler=lambda _: answer) as server:
         said = asked(server.url.replace("http://", "http://ann:the-password@"))

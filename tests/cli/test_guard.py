@@ -109,7 +109,6 @@ def test_what_the_floors_below_log_is_said_on_stderr(cli: Callable[..., Any], mo
     """A variable of the network that cannot be used is one warning; with HINDSIGHT_DEBUG each attempt is told."""
     monkeypatch.setenv("HTTP_PROXY", "gopher://proxy.invalid")
     monkeypatch.setenv("HINDSIGHT_API_URL", "http://hindsight.invalid")
-    monkeypatch.setenv("HINDSIGHT_RECALL_TIMEOUT_MS", "100")
     quiet = cli("recall", "port").err.splitlines()
     assert [line.partition(":")[0] for line in quiet] == ["warning", "error"]
     monkeypatch.setenv("HINDSIGHT_DEBUG", "1")

@@ -133,7 +133,6 @@ def test_https_to_a_server_without_tls_says_so(
     """The mend is to write http://."""
     del real
     monkeypatch.setenv("HINDSIGHT_API_URL", real_url.replace("http://", "https://"))
-    monkeypatch.setenv("HINDSIGHT_RECALL_TIMEOUT_MS", "500")
     done = cli("recall", "port")
     assert done.err.startswith("error: no secure connection to https://")
     assert "write http:// if the server speaks no TLS" in done.err

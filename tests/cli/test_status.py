@@ -81,7 +81,6 @@ def test_a_server_that_cannot_be_reached_is_said_and_fails(
     """What is known without it is shown all the same."""
     del repository
     monkeypatch.setenv("HINDSIGHT_API_URL", "http://hindsight.invalid")
-    monkeypatch.setenv("HINDSIGHT_REQUEST_TIMEOUT_MS", "100")
     done = cli("status", *(["--json"] if as_json else []))
     why = "the host name in http://hindsight.invalid is not known; check HINDSIGHT_API_URL"
     assert (done.code, done.err) == (1, f"error: {why}\n")
