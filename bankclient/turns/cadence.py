@@ -24,6 +24,7 @@ __all__ = [
     "due",
     "group",
     "heard_by_text",
+    "lacks_answer",
     "overlap",
     "stand_in",
 ]
@@ -88,10 +89,22 @@ def stand_in(event: Event, ordinal: int) -> Message | None:
         text=text,
         key=f"{event.session_id}:{event.event_id}:{role}",
         ordinal=ordinal,
-        turn_id=event.turn_id or f"{event.session_id}:{event.event_id}",
+        turn_id=event.turn_id,
         at=event.at,
         final=role == "assistant",
     )
+
+
+def lacks_answer(messages: Iterable[Message], stop: Event) -> bool:
+    """Whether the messages of the turn that `stop` ended are still without the answer it ended with.
+
+    Agents may call their hooks before the last line is written. There it is once a final answer is, or one with the
+    words that the event told; of an event that tells none, any answer will do. Both must have been prepared alike.
+    """
+    answers = [message for message in messages if message.role == "assistant" and message.turn_id == stop.turn_id]
+    if stop.last_answer:
+        return not any(answer.final or _words(answer.text) == _words(stop.last_answer) for answer in answers)
+    return not answers
 
 
 def adopter(standing: Message, read: Sequence[Message], *, session_over: bool = False) -> Message | None:
@@ -114,12 +127,12 @@ def adopter(standing: Message, read: Sequence[Message], *, session_over: bool = 
     return lines[-1] if over else None
 
 
-def group(messages: Iterable[Message], stopped: Container[str] = ()) -> list[Turn]:
+def group(messages: Iterable[Message], answered: Container[str] = ()) -> list[Turn]:
     """Return the turns of a session's messages, in order.
 
-    A turn is complete when the next one began, or when it was answered: by a final answer, or by any where an event
-    said that the turn stopped (`stopped`, turn ids). Answers without their prompt, which was sealed before, are a turn
-    that does not count.
+    A turn is complete when the next one began, or when it was answered: by a final answer, or by any one if its id is
+    in `answered`, the turns that stopped and lack no answer. Answers without their prompt, which was sealed before, are
+    a turn that does not count.
     """
     groups: list[list[Message]] = []
     for message in messages:
@@ -128,7 +141,7 @@ def group(messages: Iterable[Message], stopped: Container[str] = ()) -> list[Tur
             groups.append([])
         groups[-1].append(message)
     turns = [Turn(tuple(group), complete=True) for group in groups[:-1]]
-    return [*turns, *(Turn(tuple(last), complete=_answered(last, stopped)) for last in groups[-1:])]
+    return [*turns, *(Turn(tuple(last), complete=_is_answered(last, answered)) for last in groups[-1:])]
 
 
 def due(turns: Sequence[Turn], every: int, reason: SealReason = "cadence") -> list[tuple[Turn, ...]]:
@@ -156,9 +169,9 @@ def overlap(sealed: Sequence[Turn], turns: int) -> tuple[Turn, ...]:
     return tuple(sealed[-turns:]) if turns > 0 else ()
 
 
-def _answered(messages: Sequence[Message], stopped: Container[str]) -> bool:
+def _is_answered(messages: Sequence[Message], answered: Container[str]) -> bool:
     last = messages[-1]
-    return last.role == "assistant" and (last.final or (last.turn_id is not None and last.turn_id in stopped))
+    return last.role == "assistant" and (last.final or (last.turn_id is not None and last.turn_id in answered))
 
 
 def _words(text: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bankclient.turns.cadence import adopter, captured, due, group, heard_by_text, overlap, stand_in
+from bankclient.turns.cadence import adopter, captured, due, group, heard_by_text, lacks_answer, overlap, stand_in
 from bankclient.turns.event import Message, Turn
 
 if TYPE_CHECKING:
@@ -103,13 +103,13 @@ def test_a_turn_is_answered_or_the_next_one_begins(message: Make, answer: Make) 
     assert [turn.complete for turn in group(interrupted)] == [True, False]
     working = [message("one", "t1"), answer("let me see", "t1", final=False)]
     assert [turn.complete for turn in group(working)] == [False]
-    assert [turn.complete for turn in group(working, stopped={"t1"})] == [True]
+    assert [turn.complete for turn in group(working, answered={"t1"})] == [True]
     assert [turn.complete for turn in group([*working, answer("done", "t1")])] == [True]
 
 
 def test_a_stop_without_an_answer_completes_nothing(message: Make) -> None:
     """The answer is still to come: by its line, or by the event's word."""
-    assert [turn.complete for turn in group([message("one", "t1")], stopped={"t1"})] == [False]
+    assert [turn.complete for turn in group([message("one", "t1")], answered={"t1"})] == [False]
 
 
 def test_what_is_typed_within_a_turn_is_part_of_it(message: Make, answer: Make) -> None:
@@ -226,11 +226,36 @@ def test_a_prompts_line_adopts_its_stand_in(message: Make, event: Callable[..., 
     assert adopter(standing, []) is None
 
 
+@pytest.mark.parametrize(
+    ("answers", "told", "lacking"),
+    [
+        ([], "4711", True),
+        ([], None, True),
+        ([("let me see", False)], "4711", True),
+        ([("let me see", False)], None, False),
+        ([("let me see", False), ("4711", False)], " 4711\n", False),
+        ([("It is 4711.", True)], "4711", False),
+    ],
+)
+def test_whether_the_answer_is_there(
+    *,
+    answers: list[tuple[str, bool]],
+    told: str | None,
+    lacking: bool,
+    message: Make,
+    answer: Make,
+    event: Callable[..., Event],
+) -> None:
+    """Words before a tool call are not the answer that the event tells of; a final line is, whatever its words."""
+    messages = [answer("4711", "t0"), message("which port?"), *(answer(text, final=final) for text, final in answers)]
+    assert lacks_answer(messages, event("stop", turn_id="t1", last_answer=told)) is lacking
+
+
 def test_question_and_answer_come_once_and_together(message: Make, answer: Make) -> None:
     """The question alone makes no batch; the answer's line completes it, and the batch is both."""
     question, reply = message("which port?"), answer("4711")
-    assert due(group([question], stopped={"t1"}), 1) == []
-    (batch,) = due(group([question, reply], stopped={"t1"}), 1)
+    assert due(group([question], answered={"t1"}), 1) == []
+    (batch,) = due(group([question, reply], answered={"t1"}), 1)
     assert _texts(batch) == [["which port?", "4711"]]
 
 
