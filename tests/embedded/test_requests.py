@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 _JSON = {"content-type": "application/json"}
 _VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
@@ -64,9 +68,9 @@ def _escaped(name: str) -> str:
     st.sampled_from(["/memories", "/memories/recall", "/reflect"]),
 )
 def test_no_bytes_make_the_server_fail(server: EmbeddedServer, body: bytes, query: str, below: str) -> None:
-    """Bodies that are no JSON, and queries that are no pairs, are refused or passed over."""
+    """Bodies that are no JSON, and queries that are no pairs, are refused or passed over; by chance one is good."""
     reply = server.answer("POST", f"/v1/default/banks/bank{below}?{query}", body, _JSON)
-    assert reply.status in {400, 422}
+    assert reply.status < 500, reply.body
 
 
 @_shared_server
