@@ -42,7 +42,7 @@ class Document:
     tags: tuple[str, ...] = field(default=())
 
 
-def document(  # the parts of a document, each by keyword
+def document(
     turns: Sequence[Turn],
     *,
     session_id: str,

@@ -10,7 +10,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from bankclient.turns.intake import kept_text
-from bankclient.turns.speech import has_words
+from bankclient.turns.speech import has_words, person_words
 from bankclient.turns.tokens import MAX_QUERY_TOKENS, token_costs, tokens
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ _COMMAND = re.compile(r"\s*(?:!|/[A-Za-z][\w:.-]*(?:\s|\Z))")
 _CUT = " \u2026 "
 _TAIL = 0.6
 """The share of what is kept that stays at the end, where a question follows what was pasted."""
+
+_WORTHWHILE = 24
+"""Letters, and tokens, below which a piece of an earlier turn would say nothing."""
 
 _ZWJ = "\u200d"
 _LONGEST_CLUSTER = 64
@@ -38,24 +41,23 @@ def compose_query(
 ) -> str | None:
     """Return the query for a prompt, with as many `earlier` turns (texts, oldest first) in front as fit.
 
-    None where there is nothing to ask: a prompt without a letter or digit, a slash command, `!shell`. Private parts,
-    our own memory blocks and, if `redacting`, secrets are gone before anything is cut. What does not fit is dropped
-    from the oldest turn on, then from the middle of the prompt: its head and its tail stay.
+    None where there is nothing to ask: a prompt without a letter or digit, a notice of the harness, a slash command,
+    `!shell`. Private parts, our own memory blocks and, if `redacting`, secrets are gone before anything is cut. What
+    does not fit is dropped from the oldest turn on, the last of which is shortened in its middle; then from the middle
+    of the prompt: its head and its tail stay.
     """
     if _COMMAND.match(prompt):
         return None
-    asked = kept_text(prompt, redacting=redacting)
+    asked = kept_text(person_words(prompt), redacting=redacting)
     if not asked:
         return None
     query = shortened(asked, max_chars, max_tokens)
     for turn in reversed(earlier):
-        said = kept_text(turn, redacting=redacting)
-        longer = f"{said}\n{query}"
-        if not said:
-            continue
-        if len(longer) > max_chars or tokens(longer) > max_tokens:
+        room, budget = max_chars - len(query) - 1, max_tokens - tokens(query) - 1
+        if room < _WORTHWHILE or budget < _WORTHWHILE:
             break
-        query = longer
+        if said := kept_text(turn, redacting=redacting):
+            query = f"{shortened(said, room, budget)}\n{query}"
     return query if has_words(query) else None
 
 

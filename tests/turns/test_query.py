@@ -63,9 +63,17 @@ def test_earlier_turns_stand_in_front() -> None:
 
 
 def test_the_oldest_turns_are_dropped_first() -> None:
-    """Whole turns go, from the oldest on, before the prompt loses a letter; nothing older than a gap stays."""
-    assert compose_query("three", ["one", "two", "..."], max_chars=10) == "two\nthree"
-    assert compose_query("three", ["1", "a longer turn"], max_chars=10) == "three"
+    """The prompt stays whole, the newest turns too; the oldest that has room is shortened, older ones are gone."""
+    turns = [f"{number} begins " + "and goes on " * 8 + f"{number} ends" for number in (1, 2, 3)]
+    assert compose_query("which port?", turns, max_chars=800) == "\n".join([*turns, "which port?"])
+    query = compose_query("which port?", ["...", *turns], max_chars=200)
+    assert query is not None
+    first, second, last = query.split("\n")
+    assert (second, last) == (turns[2], "which port?")
+    assert first.startswith("2 begins")
+    assert " \u2026 " in first
+    assert first.endswith("2 ends")
+    assert compose_query("which port?", turns, max_chars=30) == "which port?"
 
 
 def test_the_question_behind_a_log_is_asked() -> None:

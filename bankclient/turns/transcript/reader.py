@@ -103,7 +103,7 @@ class Reading:
     too_long: int = 0
 
 
-def read_new(  # one value for each thing that differs between agents and tests
+def read_new(
     dialect: Dialect,
     session_id: str,
     cursor: Cursor,
