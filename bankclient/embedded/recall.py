@@ -100,8 +100,8 @@ def find(db: sqlite3.Connection, bank: int, search: Search) -> list[Hit]:
         filters.append(Clause(f"m.fact_type IN ({','.join('?' * len(search.types))})", tuple(search.types)))
     clause = where(filters)
     narrow = _narrowed(db, bank, words, search.limit)
-    rows = _matches(db, bank, narrow or any_of(words), clause, search.limit)
-    if narrow is not None and len(rows) < _ENOUGH:
+    rows = [] if narrow is None else _matches(db, bank, narrow, clause, search.limit, times=2)
+    if len(rows) < _ENOUGH:
         rows = _matches(db, bank, any_of(words), clause, search.limit)
     best = max((row["keyword"] for row in rows), default=0.0) or 1.0
     at, window = _utc(search.at), search.window
@@ -152,10 +152,13 @@ def _types(types: Sequence[str] | None) -> Sequence[str] | None:
     return types
 
 
-def _matches(db: sqlite3.Connection, bank: int, expression: str, clause: Clause, limit: int) -> list[sqlite3.Row]:
+def _matches(
+    db: sqlite3.Connection, bank: int, expression: str, clause: Clause, limit: int, *, times: int = 1
+) -> list[sqlite3.Row]:
+    """Return the best memories for an expression in which each word stands so many `times`."""
     index = index_table(bank)
     statement = f"""
-        SELECT {COLUMNS}, -{index}.rank AS keyword FROM {TABLES} JOIN {index} ON {index}.rowid = m.id
+        SELECT {COLUMNS}, -{index}.rank / {times:d} AS keyword FROM {TABLES} JOIN {index} ON {index}.rowid = m.id
         WHERE {index} MATCH ? AND {index}.rank MATCH '{RANK}' AND {clause.sql} ORDER BY {index}.rank LIMIT ?
     """  # noqa: S608 - our own names and clauses
     return db.execute(statement, (expression, *clause.values, limit)).fetchall()
