@@ -202,7 +202,7 @@ class Exchange(Generic[T]):
             earlier=self._earlier,
         )
 
-    def retry_options(self) -> RetryOptions:
+    def retry_options(self) -> _RetryOptions:
         """Return the options with which tenacity repeats the attempt as `policy.decide` says."""
         return {"retry": self._is_repeated, "wait": self._pause_before_next, "stop": stop_never, "reraise": True}
 
@@ -269,7 +269,7 @@ class Exchange(Generic[T]):
         return kind(reason, self._context(), earlier=self._earlier)
 
 
-class RetryOptions(TypedDict):
+class _RetryOptions(TypedDict):
     """What `Exchange.retry_options` hands to tenacity."""
 
     retry: Callable[[RetryCallState], bool]

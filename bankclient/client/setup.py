@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,6 @@ from bankclient.scope import Scope, scope_of
 from bankclient.settings import Settings, load
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
 
     from bankclient.api.call import TimeLimit
@@ -80,7 +80,8 @@ def set_up(
     """
     project = find_project(folder)
     if settings is None:
-        folders = [Path(folder) if folder is not None else Path.cwd()] if project.root is None else [project.root]
+        # The folder as asked for and the project's root: a rule may name either.
+        folders = [Path(folder or os.curdir).absolute(), *([project.root] if project.root else [])]
         loaded = load(flags=flags, folders=folders)
         settings = loaded.settings
         for warning in loaded.warnings:

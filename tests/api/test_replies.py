@@ -492,3 +492,11 @@ def test_a_completed_operation_tells_what_it_could_not_read(metadata: object, co
     """`completed` is no proof that facts were drawn from all of the text."""
     raw = json.dumps({"operation_id": "a", "status": "completed", "result_metadata": metadata}).encode()
     assert reader(Operation)(raw).extraction_errors == count
+
+
+def test_a_reply_becomes_json_again_without_a_warning() -> None:
+    """Times as ISO 8601, and what is absent as null."""
+    read = reader(RecallResult)
+    answer = read(b'{"results": [{"id": "a", "text": "t", "mentioned_at": "2026-01-02T03:04:05Z"}]}')
+    assert read(answer.model_dump_json().encode()) == answer
+    assert '"mentioned_at":"2026-01-02T03:04:05+00:00"' in answer.model_dump_json()

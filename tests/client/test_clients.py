@@ -340,6 +340,27 @@ def test_a_bad_variable_is_one_warning_and_no_crash(
     assert [record for record in caplog.records if "HINDSIGHT_RECALL_TIMEOUT_MS" in record.getMessage()]
 
 
+@pytest.mark.parametrize("path", ["General", "wt"])
+def test_a_project_rule_counts_for_a_worktrees_folder_and_for_its_root(
+    connect: Callable[..., Face], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str
+) -> None:
+    """Whichever of the two the person wrote down."""
+    (tmp_path / "General/.git/worktrees/wt").mkdir(parents=True)
+    (tmp_path / "wt").mkdir()
+    (tmp_path / "General/.git/worktrees/wt/commondir").write_text("../..\n")
+    (tmp_path / "General/.git/worktrees/wt/gitdir").write_text(f"{tmp_path}/wt/.git\n")
+    for git in ("General/.git", "General/.git/worktrees/wt"):
+        (tmp_path / git / "HEAD").write_text("ref: refs/heads/main\n")
+    for folder in ("objects", "refs"):
+        (tmp_path / "General/.git" / folder).mkdir()
+    (tmp_path / "wt/.git").write_text(f"gitdir: {tmp_path}/General/.git/worktrees/wt\n")
+    config = tmp_path / "config/bankclient/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[[project]]\npath = "{tmp_path / path}"\nname = "ruled"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert connect(folder=tmp_path / "wt").scope.project.name == "ruled"
+
+
 def test_a_mission_is_given_to_a_bank_that_has_none(connect: Callable[..., Face], server: ScriptedServer) -> None:
     """Once, in front of the first reflect; a bank's own stays."""
     client = connect(settings=Settings(api_url=server.url, bank_mission="You keep notes."))

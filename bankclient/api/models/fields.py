@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_origin
 
-from pydantic import BeforeValidator, PlainValidator
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 from pydantic_core import core_schema
 
 if TYPE_CHECKING:
@@ -94,6 +94,10 @@ def _moment(given: object) -> datetime | None:
     return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
+def _iso(moment: datetime) -> str:
+    return moment.isoformat()
+
+
 Text = Annotated[str, NullMeans(str)]
 Count = Annotated[int, NullMeans(int)]
 Flag = Annotated[bool, NullMeans(bool)]
@@ -105,6 +109,6 @@ Names = Annotated[Many[str], BeforeValidator(_names)]
 """A list of names, also where a server sends them as one text (`"Ada, Grace"`)."""
 Metadata = Annotated[dict[str, str], BeforeValidator(_texts)]
 """Names and texts, nulls left out. The server takes texts only; another value (files may have it) is kept as JSON."""
-Moment = Annotated[datetime | None, PlainValidator(_moment)]
+Moment = Annotated[datetime | None, PlainValidator(_moment), PlainSerializer(_iso, when_used="json-unless-none")]
 """An aware time; one without an offset is UTC, as on the server. `None` where there is none, or none that is ISO 8601:
 a memory is worth more than its date, so an odd date never costs the reply."""
