@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bankclient import __version__
-
 if TYPE_CHECKING:
     from bankclient.embedded.wire import Request
 
@@ -14,7 +12,7 @@ __all__ = ["API_VERSION", "SERVER_HEADER", "alive", "health", "version"]
 API_VERSION = "1.1.0"
 """The version of the Hindsight API whose shapes and rules this bank keeps."""
 
-SERVER_HEADER = ("x-hindsight-server", f"bankclient-embedded/{__version__}")
+SERVER_HEADER = ("x-hindsight-server", "bankclient-embedded")
 """In every reply: who answers, for the API version alone does not say that it is not a Hindsight server."""
 
 _FEATURES = {
