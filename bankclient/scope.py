@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from bankclient.errors import InvalidInput
 from bankclient.names import BANK_NAME_MAX_BYTES, bank_name_problem
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bankclient.project import Project
-    from bankclient.settings import Settings
 
 __all__ = [
     "NO_PROJECT_TAG",
     "PROJECT_TAG_START",
     "Scope",
+    "ScopeSettings",
+    "Scoping",
     "Target",
     "check_bank",
     "escape_bank",
@@ -37,10 +38,37 @@ PROJECT_TAG_START = "project:"
 NO_PROJECT_TAG = PROJECT_TAG_START + "(UNRESOLVED)"
 """A tag that nothing bears, since a project's name has no capitals: asked for with `any` it finds the untagged only."""
 
+Scoping: TypeAlias = Literal["global", "per-project", "per-project-tagged"]
+"""What keeps projects apart: nothing, a bank for each, or tags in one bank."""
+
 _ESCAPED = re.compile("[%/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _CUT_ESCAPE = re.compile("%[0-9A-F]?$")
 _DIGEST_MARK = "%23"  # '#' is never escaped, so that no name in full has this
 _DIGEST_DIGITS = 32
+
+
+class ScopeSettings(Protocol):
+    """What decides a scope: these of the settings, or of those that a message was captured under."""
+
+    @property
+    def bank_id(self) -> str:
+        """The bank's name, or what it begins with."""
+        ...
+
+    @property
+    def bank_id_prefix(self) -> str | None:
+        """What is put before it."""
+        ...
+
+    @property
+    def scoping(self) -> Scoping:
+        """What keeps projects apart."""
+        ...
+
+    @property
+    def project(self) -> str | None:
+        """The project's name, where it is not to be the one that its folder says."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +111,7 @@ class Scope:
         return Target(self.bank, self.retain_tags)
 
 
-def scope_of(settings: Settings, project: Project) -> Scope:
+def scope_of(settings: ScopeSettings, project: Project) -> Scope:
     """Return the scope of `project` under the settings' bank, prefix, scoping and name.
 
     With `per-project-tagged` untagged memories are the global ones. With `per-project` the global bank is asked for the
