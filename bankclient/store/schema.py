@@ -36,13 +36,13 @@ _OUTBOX = (
     # somebody works on the batch.
     """CREATE TABLE batches (
         id INTEGER PRIMARY KEY, lane INTEGER NOT NULL REFERENCES lanes, kind TEXT NOT NULL, bank TEXT NOT NULL,
-        tags TEXT NOT NULL, state TEXT NOT NULL, step TEXT, operation_id TEXT UNIQUE, server_operation TEXT,
+        tags TEXT NOT NULL, state TEXT NOT NULL, step TEXT, operation_id TEXT, server_operation TEXT,
         obsolete TEXT, items INTEGER NOT NULL, size INTEGER NOT NULL, added REAL NOT NULL,
         changed REAL NOT NULL, until REAL NOT NULL, why TEXT NOT NULL DEFAULT '', ticket INTEGER,
         sent INTEGER NOT NULL DEFAULT 0, accepted INTEGER, tries INTEGER NOT NULL DEFAULT 0,
         unanswered INTEGER NOT NULL DEFAULT 0, polls INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0,
         refused INTEGER, renamed INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0, failed INTEGER,
-        failing_since REAL
+        failing_since REAL, UNIQUE (operation_id, lane)
     )""",
     # Each for one question, and only of the rows that may be its answer.
     "CREATE INDEX batches_open ON batches (lane, bank, tags) WHERE state = 'open'",
@@ -54,10 +54,11 @@ _OUTBOX = (
     """CREATE TABLE texts (
         batch INTEGER PRIMARY KEY REFERENCES batches ON DELETE CASCADE, body BLOB NOT NULL
     )""",
-    # `body` is an item's JSON while its batch is open.
+    # `body` is an item's JSON while its batch is open. What was `forgotten` on its way stays so, whatever comes later.
     """CREATE TABLE items (
         id INTEGER PRIMARY KEY, batch INTEGER NOT NULL REFERENCES batches ON DELETE CASCADE,
-        lane INTEGER NOT NULL REFERENCES lanes, bank TEXT NOT NULL, document TEXT, content_hash TEXT, body BLOB
+        lane INTEGER NOT NULL REFERENCES lanes, bank TEXT NOT NULL, document TEXT, content_hash TEXT, body BLOB,
+        forgotten INTEGER NOT NULL DEFAULT 0
     )""",
     "CREATE INDEX items_by_batch ON items (batch)",
     "CREATE INDEX items_by_document ON items (bank, document, lane, batch)",

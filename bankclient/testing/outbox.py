@@ -31,7 +31,7 @@ from bankclient.store.outbox import (
 )
 from bankclient.store.outbox.answers import LONGEST_WAIT, Evidence, decide
 from bankclient.store.outbox.model import BATCH_FACTS, DROPPED, REFUSED, SEAL_SECONDS
-from bankclient.store.outbox.sealing import Item, fact_document, request_body
+from bankclient.store.outbox.sealing import Fact, Item, request_body
 from bankclient.store.outbox.states import Event
 from bankclient.testing.outbox_records import LaneRecord, Record, Records
 
@@ -51,25 +51,23 @@ class MemoryOutbox:
         self._kept = Records(new_id or (lambda: str(uuid.uuid4())))
 
     def add_fact(self, address: Address, fields: Mapping[str, Any], *, now: float, restore: bool = False) -> Added:
-        content, given = fields.get("content"), fields.get("document_id")
-        if not isinstance(content, str) or not content.strip():
-            raise InvalidInput("a fact needs text in `content`")
-        document = given or fact_document(address, content)
-        item = Item.of({**fields, "document_id": document, "tags": [*address.tags]})
+        fact = Fact.of(address, fields)
+        item, document = fact.item, fact.document
         if restore:
             self.restore(address.destination.url, address.bank, document)
         elif (at := self.forgotten(address.destination.url, address.bank, document)) is not None:
             return Added(None, fresh=False, forgotten_at=at)
         self._kept.lanes.setdefault(address.destination, LaneRecord())
         rows = [row for row in self._kept.ordered(address.destination) if row.batch.address.bank == address.bank]
-        queued = [
+        queued = [row for row in rows if row.unfinished and document in row.document_ids]
+        wanted = [
             number
-            for row in rows
+            for row in queued
             for number, other in row.items.items()
-            if row.unfinished and other.document == document
+            if other.document == document and document not in row.forgotten
         ]
-        if queued and not given:
-            return Added(max(queued), fresh=False)
+        if wanted and not fact.named:
+            return Added(max(wanted), fresh=False)
         self._check_room(1, len(item.body), now)
         number = self._kept.take_ticks()
         newest = [row for row in rows if row.batch.state is State.OPEN and row.batch.address == address][-1:]
@@ -96,7 +94,7 @@ class MemoryOutbox:
         if not items:
             raise InvalidInput("a request without items stores nothing; there is nothing to queue")
         encoded, size = [Item.of(fields) for fields in items], len(body)
-        if (known := self.batch_of_operation(operation_id)) is not None:
+        if (known := self.batch_of_operation(address.destination.url, operation_id)) is not None:
             return Added(known.id, fresh=False)
         self._check_room(len(items), size, now)
         batch = _new_batch(0, Kind.CALLER, address, now)
@@ -170,7 +168,7 @@ class MemoryOutbox:
         if decision.hold is not None:
             lane.until, lane.why, lane.holds = now + decision.hold, decision.why, lane.holds + 1
             lane.since = now if lane.since is None else lane.since
-        elif lane.holds:
+        elif lane.holds and lane.until <= now:
             lane.until, lane.why, lane.since, lane.holds = 0.0, "", None, 0
         if decision.event is Event.COMPLETE:
             lane.stored_at = now
@@ -187,6 +185,7 @@ class MemoryOutbox:
             if not here or batch.kind is Kind.CALLER or batch.state is State.STORED:
                 continue
             if batch.sent and batch.state is not State.DEAD:
+                row.forgotten.add(document)
                 in_flight += 1
                 continue
             kept = [number for number, item in row.items.items() if item.document != document]
@@ -247,8 +246,9 @@ class MemoryOutbox:
     def batch_of_item(self, item: int) -> Batch | None:
         return next((row.batch for row in self._kept.rows.values() if item in row.items), None)
 
-    def batch_of_operation(self, operation_id: str) -> Batch | None:
-        return next((row.batch for row in self._kept.rows.values() if row.batch.operation_id == operation_id), None)
+    def batch_of_operation(self, url: str, operation_id: str) -> Batch | None:
+        batches = [row.batch for row in self._kept.rows.values() if row.batch.operation_id == operation_id]
+        return next((batch for batch in batches if batch.address.destination.url == url), None)
 
     def text(self, batch_id: int) -> bytes | None:
         row = self._kept.rows.get(batch_id)
@@ -261,14 +261,11 @@ class MemoryOutbox:
         if row is None:
             return ()
         items = [item for _, item in sorted(row.items.items())]
-        return tuple(
-            Document(item.document, item.content_hash, self._kept.is_forgotten(row.batch, item.document))
-            for item in items
-        )
+        return tuple(Document(item.document, item.content_hash, item.document in row.forgotten) for item in items)
 
     def revive(self, batch_id: int, *, now: float) -> bool:
         row = self._kept.rows.get(batch_id)
-        if row is None or row.batch.state is State.STORED:
+        if row is None or row.batch.state is State.STORED or self._is_overtaken(row):
             return False
         self._kept.lanes[row.batch.address.destination].until = 0.0
         if row.ticket is None:
@@ -301,6 +298,16 @@ class MemoryOutbox:
     def _lane_of(self, lease: Lease) -> LaneRecord | None:
         lane = self._kept.lanes.get(lease.destination)
         return lane if lane is not None and lane.lease == lease else None
+
+    def _is_overtaken(self, row: Record) -> bool:
+        batch = row.batch
+        return batch.state is State.DEAD and any(
+            later.batch.id > batch.id
+            and later.batch.state is not State.DEAD
+            and later.batch.address.bank == batch.address.bank
+            and later.document_ids & row.document_ids
+            for later in self._kept.ordered(batch.address.destination)
+        )
 
     def _check_room(self, items: int, size: int, now: float) -> None:
         held = _tally(row.batch for row in self._kept.ordered() if row.batch.state is not State.STORED)

@@ -29,6 +29,8 @@ class Record:
     items: dict[int, Item]
     body: bytes | None = None
     ticket: int | None = None
+    forgotten: set[str] = field(default_factory=set[str])
+    """The documents that were forgotten when the server might have them already."""
 
     @property
     def unfinished(self) -> bool:
@@ -91,11 +93,6 @@ class Records:
         """Count what was given up."""
         before = self.losses.get(reason, Loss(reason, 0, 0, now))
         self.losses[reason] = Loss(reason, before.items + items, before.size + size, now)
-
-    def is_forgotten(self, batch: Batch, document: str | None) -> bool:
-        """Say whether the document of that batch was forgotten; callers' requests are spared."""
-        name = (batch.address.destination.url, batch.address.bank, document or "")
-        return batch.kind is not Kind.CALLER and name in self.forgotten
 
     def due(self, destination: Destination, now: float) -> Record | None:
         """Return the batch whose next step is due first."""
@@ -162,7 +159,7 @@ class Records:
             del self.rows[batch.id]
             return
         step, obsolete = (batch.step, batch.obsolete) if to.keeps_step else (to.step, None)
-        if Effect.DISCARD in to.effects and batch.sent:
+        if Effect.DISCARD in to.effects and batch.accepted is not None:
             step, obsolete = Step.DISCARD, batch.server_operation or batch.operation_id
         if Effect.PROVE in to.effects:
             proofs = self.lanes[batch.address.destination].proofs
@@ -183,8 +180,9 @@ class Records:
             row.body = None
         if Effect.SPLIT in to.effects:
             later = sorted(row.items)[(len(row.items) + 1) // 2 :]
-            half = replace(row.batch, id=later[0], accepted=None, progress=Progress())
-            self.rows[later[0]] = Record(half, {number: row.items.pop(number) for number in later})
+            half = replace(row.batch, id=later[0], progress=Progress())
+            items = {number: row.items.pop(number) for number in later}
+            self.rows[later[0]] = Record(half, items, forgotten=row.forgotten)
             self._seal(row, bodies, now)
             self._seal(self.rows[later[0]], bodies, now)
         elif Effect.SEAL_ANEW in to.effects:
@@ -217,9 +215,9 @@ class Records:
         row.batch = replace(row.batch, operation_id=operation_id)
 
     def _seal(self, row: Record, bodies: Mapping[int, bytes], now: float) -> None:
-        row.batch = replace(row.batch, sent=0, server_operation=None)
+        row.batch = replace(row.batch, sent=0, accepted=None, server_operation=None)
         if row.batch.kind is Kind.CALLER:
             return
-        kept = [number for number, item in row.items.items() if not self.is_forgotten(row.batch, item.document)]
+        kept = [number for number, item in row.items.items() if item.document not in row.forgotten]
         if self.keep_only(row, kept, bodies, now):
             self.fix(row, bodies, self.new_id())

@@ -305,9 +305,7 @@ def _accept(case: _Case, operation: str | None, *, wait: float) -> Decision:
 def _completed(case: _Case, deleted: frozenset[str]) -> Decision:
     if any(document.forgotten and document.id not in deleted for document in case.evidence.documents):
         # Forgotten while this answer was under way: the next hand-out names it.
-        return Decision(
-            Event.DEFER, case.progress, "a document in it was forgotten, and is to be deleted on the server"
-        )
+        return Decision(Event.DEFER, case.progress)
     return Decision(Event.COMPLETE, case.progress)
 
 

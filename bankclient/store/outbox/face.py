@@ -54,8 +54,8 @@ class Queue(Protocol):
         """Return the batch that the item `Added.item` is in by now, `None` if it is gone."""
         ...
 
-    def batch_of_operation(self, operation_id: str) -> Batch | None:
-        """Return the batch that is sent under this id."""
+    def batch_of_operation(self, url: str, operation_id: str) -> Batch | None:
+        """Return the batch that is sent to the server at `url` under this id."""
         ...
 
     def text(self, batch_id: int) -> bytes | None:
@@ -67,9 +67,10 @@ class Queue(Protocol):
         ...
 
     def revive(self, batch_id: int, *, now: float) -> bool:
-        """Have the batch tried at once, a dead one under a new id; return whether there was one to try.
+        """Have the batch tried at once, a dead one under a new id; return whether it will be.
 
-        The pause of its destination ends too. A failed operation is deleted on the server first.
+        The pause of its destination ends too. A failed operation is deleted on the server first. A dead batch stays so
+        where a later one has written the same document, or is queued to: it would bring the old text back.
         """
         ...
 
@@ -109,7 +110,8 @@ class Outbox(Queue, Protocol):
     ) -> Added:
         """Take in a caller's own asynchronous retain request, its bytes as they are.
 
-        An operation id that is known already is not taken again. Raises `OutboxFull`.
+        `operation_id` is the one in the body, written as the server writes it. One that is known already for that
+        server is not taken again. Raises `OutboxFull`.
         """
         ...
 

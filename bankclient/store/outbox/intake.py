@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bankclient.store.outbox.model import BATCH_FACTS, SEAL_SECONDS, Kind
 from bankclient.store.outbox.rows import lane_id, next_tick, tags_text
@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from bankclient.store.outbox.model import Address
     from bankclient.store.outbox.sealing import Item
 
-__all__ = ["Intake"]
+__all__ = ["Intake", "Queued"]
+
+
+class Queued(NamedTuple):
+    """Whether a document is queued at all, and the newest item of it that was not forgotten."""
+
+    at_all: bool
+    wanted: int | None
 
 
 class Intake:
@@ -31,14 +38,15 @@ class Intake:
             known = tx.execute("INSERT INTO lanes (url, key) VALUES (?, ?)", (url, key)).lastrowid
         self._lane = known
 
-    def queued(self, document: str) -> int | None:
-        """Return the newest item of that document that is neither stored nor dead."""
+    def queued(self, document: str) -> Queued:
+        """Return what there is of that document that is neither stored nor dead."""
         row = self._tx.execute(
-            "SELECT max(i.id) AS id FROM items i JOIN batches b ON b.id = i.batch"
+            "SELECT max(i.id) AS newest, max(CASE WHEN NOT i.forgotten THEN i.id END) AS wanted"
+            " FROM items i JOIN batches b ON b.id = i.batch"
             " WHERE i.bank = ? AND i.document = ? AND i.lane = ? AND b.state NOT IN (?, ?)",
             (self._address.bank, document, self._lane, State.STORED, State.DEAD),
         ).fetchone()
-        return None if row["id"] is None else int(row["id"])
+        return Queued(row["newest"] is not None, row["wanted"])
 
     def gather(self, item: Item, *, alone: bool) -> int:
         """Put the fact into the newest open batch that has room, or begin one for it; return the item's number.
@@ -84,6 +92,6 @@ class Intake:
 
     def _insert_item(self, number: int, batch: int, item: Item, body: bytes | None) -> None:
         self._tx.execute(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO items (id, batch, lane, bank, document, content_hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (number, batch, self._lane, self._address.bank, item.document, item.content_hash, body),
         )

@@ -68,9 +68,9 @@ class SqliteQueue:
         with self._database.read() as tx:
             return find(tx, "b.id = (SELECT batch FROM items WHERE id = ?)", (item,))
 
-    def batch_of_operation(self, operation_id: str) -> Batch | None:
+    def batch_of_operation(self, url: str, operation_id: str) -> Batch | None:
         with self._database.read() as tx:
-            return find(tx, "b.operation_id = ?", (operation_id,))
+            return find(tx, "b.operation_id = ? AND l.url = ?", (operation_id, url))
 
     def text(self, batch_id: int) -> bytes | None:
         with self._database.read() as tx:
@@ -78,13 +78,12 @@ class SqliteQueue:
 
     def documents(self, batch_id: int) -> tuple[Document, ...]:
         with self._database.read() as tx:
-            batch = find(tx, "b.id = ?", (batch_id,))
-            return () if batch is None else documents_of(tx, batch)
+            return documents_of(tx, batch_id)
 
     def revive(self, batch_id: int, *, now: float) -> bool:
         with self._database.write() as tx:
             batch = find(tx, "b.id = ? AND b.state <> ?", (batch_id, State.STORED))
-            if batch is None:
+            if batch is None or (batch.state is State.DEAD and _is_overtaken(tx, batch)):
                 return False
             tx.execute("UPDATE lanes SET until = 0 WHERE id = (SELECT lane FROM batches WHERE id = ?)", (batch_id,))
             if not batch.handed_out:
@@ -117,6 +116,17 @@ class SqliteQueue:
     def lose(self, reason: str, *, items: int, size: int, now: float) -> None:
         with self._database.write() as tx:
             lose(tx, reason, items, size, now)
+
+
+def _is_overtaken(tx: sqlite3.Connection, batch: Batch) -> bool:
+    """Say whether a later batch has written one of its documents, or is about to."""
+    later = tx.execute(
+        "SELECT 1 FROM items mine JOIN items other ON other.bank = mine.bank AND other.document = mine.document"
+        " AND other.lane = mine.lane AND other.batch > mine.batch JOIN batches b ON b.id = other.batch"
+        " WHERE mine.batch = ? AND b.state <> ? LIMIT 1",
+        (batch.id, State.DEAD),
+    )
+    return later.fetchone() is not None
 
 
 def _lane(tx: sqlite3.Connection, row: sqlite3.Row, now: float) -> Lane:

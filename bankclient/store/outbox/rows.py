@@ -63,15 +63,11 @@ def find(tx: sqlite3.Connection, where: str, parameters: Sequence[object] = ()) 
     return found[0] if found else None
 
 
-def documents_of(tx: sqlite3.Connection, batch: Batch) -> tuple[Document, ...]:
-    """Return what the batch writes, in order, with what is forgotten of it."""
-    rows = tx.execute(
-        "SELECT i.document, i.content_hash, f.at FROM items i LEFT JOIN forgotten f"
-        " ON f.url = ? AND f.bank = i.bank AND f.document = i.document WHERE i.batch = ? ORDER BY i.id",
-        (batch.address.destination.url, batch.id),
-    )
-    spared = batch.kind is Kind.CALLER
-    return tuple(Document(row["document"], row["content_hash"], row["at"] is not None and not spared) for row in rows)
+def documents_of(tx: sqlite3.Connection, batch_id: int) -> tuple[Document, ...]:
+    """Return what the batch writes, in order."""
+    query = "SELECT document, content_hash, forgotten FROM items WHERE batch = ? ORDER BY id"
+    rows = tx.execute(query, (batch_id,))
+    return tuple(Document(row["document"], row["content_hash"], bool(row["forgotten"])) for row in rows)
 
 
 def text_of(tx: sqlite3.Connection, batch_id: int) -> bytes | None:
@@ -130,7 +126,7 @@ class BatchWriter:
             self._tx.execute("DELETE FROM batches WHERE id = ?", (batch.id,))
             return
         step, obsolete = (batch.step, batch.obsolete) if to.keeps_step else (to.step, None)
-        if Effect.DISCARD in to.effects and batch.sent:
+        if Effect.DISCARD in to.effects and batch.accepted is not None:
             step, obsolete = Step.DISCARD, batch.server_operation or batch.operation_id
         columns: dict[str, object] = {
             "state": to.state,
@@ -183,10 +179,10 @@ class BatchWriter:
         return [_Piece(row["id"], row["document"], item) for row, item in zip(rows, read_items(body), strict=True)]
 
     def _seal(self, batch: Batch, pieces: list[_Piece]) -> None:
-        self._update(batch.id, {"sent": 0, "server_operation": None})
+        self._update(batch.id, {"sent": 0, "accepted": None, "server_operation": None})
         if batch.kind is Kind.CALLER:
             return
-        forgotten = {document.id for document in documents_of(self._tx, batch) if document.forgotten}
+        forgotten = {document.id for document in documents_of(self._tx, batch.id) if document.forgotten}
         kept = [piece for piece in pieces if piece.document not in forgotten]
         self._fix(batch, pieces, kept, self._new_id())
 

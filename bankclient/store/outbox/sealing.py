@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bankclient.store.outbox.model import Address
 
-__all__ = ["Item", "fact_document", "read_items", "request_body"]
+__all__ = ["Fact", "Item", "fact_document", "read_items", "request_body"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,33 @@ class Item:
         """Return the fields of the API's `MemoryItem`, encoded. Raises `InvalidInput` where JSON cannot carry them."""
         content, document = fields.get("content"), fields.get("document_id")
         # Blocks are stored with placeholders of the server's own, and appended text is not the whole document.
-        known = isinstance(content, str) and fields.get("update_mode") != "append"
+        whole = content if isinstance(content, str) and fields.get("update_mode") != "append" else None
         return cls(
             encode_json(fields),
-            clean_text(document) if isinstance(document, str) and document else None,
-            hashlib.sha256(clean_text(content).encode()).hexdigest() if known and isinstance(content, str) else None,
+            clean_text(document) or None if isinstance(document, str) else None,
+            None if whole is None else hashlib.sha256(clean_text(whole).encode()).hexdigest(),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An explicit fact, encoded: its document, and whether the caller named that."""
+
+    item: Item
+    document: str
+    named: bool
+
+    @classmethod
+    def of(cls, address: Address, fields: Mapping[str, Any]) -> Fact:
+        """Return the fields of the API's `MemoryItem` as a fact for that address. Raises `InvalidInput`."""
+        content, named = fields.get("content"), fields.get("document_id")
+        if not isinstance(content, str) or not content.strip():
+            raise InvalidInput("a fact needs text in `content`")
+        document = named or fact_document(address, content)
+        item = Item.of({**fields, "document_id": document, "tags": [*address.tags]})
+        if item.document is None:
+            raise InvalidInput("a `document_id` is text")
+        return cls(item, item.document, bool(named))
 
 
 def fact_document(address: Address, text: str) -> str:
@@ -56,11 +77,3 @@ def request_body(items: Iterable[bytes], operation_id: str) -> bytes:
 def read_items(body: bytes) -> Sequence[bytes]:
     """Return the encoded items of a request that `request_body` made."""
     return [encode_json(item) for item in json.loads(body)["items"]]
-
-
-def text_of(fields: Mapping[str, Any]) -> str:
-    """Return the text of a fact's fields. Raises `InvalidInput` if there is none that the server would take."""
-    content = fields.get("content")
-    if not isinstance(content, str) or not content.strip():
-        raise InvalidInput("a fact needs text in `content`")
-    return content

@@ -27,7 +27,7 @@ from bankclient.store.outbox.rows import (
     text_of,
 )
 from bankclient.store.outbox.schedule import due_batch, is_leased, next_due, shorten_waits
-from bankclient.store.outbox.sealing import Item, fact_document, request_body
+from bankclient.store.outbox.sealing import Fact, Item, request_body
 from bankclient.store.outbox.states import Event, State, Step
 
 if TYPE_CHECKING:
@@ -48,12 +48,8 @@ class SqliteOutbox(SqliteQueue):
     """
 
     def add_fact(self, address: Address, fields: Mapping[str, Any], *, now: float, restore: bool = False) -> Added:
-        content, given = fields.get("content"), fields.get("document_id")
-        if not isinstance(content, str) or not content.strip():
-            raise InvalidInput("a fact needs text in `content`")
-        document = given or fact_document(address, content)
-        item = Item.of({**fields, "document_id": document, "tags": [*address.tags]})
-        url = address.destination.url
+        fact = Fact.of(address, fields)
+        url, document = address.destination.url, fact.document
         with self._database.write() as tx:
             if restore:
                 _restore(tx, url, address.bank, document)
@@ -61,10 +57,10 @@ class SqliteOutbox(SqliteQueue):
                 return Added(None, fresh=False, forgotten_at=at)
             intake = Intake(tx, address, now)
             queued = intake.queued(document)
-            if queued is not None and not given:
-                return Added(queued, fresh=False)
-            if not (full := self._full(tx, 1, len(item.body), now)):
-                return Added(intake.gather(item, alone=queued is not None), fresh=True)
+            if queued.wanted is not None and not fact.named:
+                return Added(queued.wanted, fresh=False)
+            if not (full := self._full(tx, 1, len(fact.item.body), now)):
+                return Added(intake.gather(fact.item, alone=queued.at_all), fresh=True)
         raise OutboxFull(full)
 
     def add_session(self, address: Address, fields: Mapping[str, Any], *, now: float) -> Added:
@@ -87,9 +83,9 @@ class SqliteOutbox(SqliteQueue):
             raise InvalidInput("a request without items stores nothing; there is nothing to queue")
         encoded, size = [Item.of(fields) for fields in items], len(body)
         with self._database.write() as tx:
-            known = tx.execute("SELECT id FROM batches WHERE operation_id = ?", (operation_id,)).fetchone()
+            known = find(tx, "b.operation_id = ? AND l.url = ?", (operation_id, address.destination.url))
             if known is not None:
-                return Added(known["id"], fresh=False)
+                return Added(known.id, fresh=False)
             if not (full := self._full(tx, len(items), size, now)):
                 intake = Intake(tx, address, now)
                 number = intake.seal(Kind.CALLER, encoded, body=body, size=size, operation_id=operation_id)
@@ -151,19 +147,18 @@ class SqliteOutbox(SqliteQueue):
                 return None
             found = due_batch(tx, lane["id"], now)
             batch = None if found is None else find(tx, "b.id = ?", (found,))
-            if batch is None or batch.step is None:
+            if batch is None or (step := batch.step) is None:
                 return None
             _renew(tx, lease, now)
             ticket = next_tick(tx)
-            step = batch.step
             if step is Step.SEND:
                 writer = BatchWriter(tx, self._new_id, now)
                 writer.move(batch, Event.CLAIM, why=batch.why, ticket=ticket, sent=batch.sent + 1)
             else:
                 tx.execute("UPDATE batches SET ticket = ? WHERE id = ?", (ticket, batch.id))
-            batch = find(tx, "b.id = ?", (batch.id,)) or batch
+            (handed_out,) = batches(tx, "b.id = ?", (batch.id,))
             body = (text_of(tx, batch.id) or b"") if step is Step.SEND else b""
-            return Job(batch, ticket, step, body, documents_of(tx, batch) if step is Step.POLL else ())
+            return Job(handed_out, ticket, step, body, documents_of(tx, batch.id) if step is Step.POLL else ())
 
     def settle(self, job: Job, answer: Answer, *, now: float, jitter: float) -> Decision | None:
         with self._database.write() as tx:
@@ -175,7 +170,7 @@ class SqliteOutbox(SqliteQueue):
                 " LEFT JOIN proofs p ON p.lane = l.id AND p.kind = b.kind WHERE b.id = ?",
                 (batch.id,),
             ).fetchone()
-            documents = documents_of(tx, batch) if job.step is Step.POLL else ()
+            documents = documents_of(tx, batch.id) if job.step is Step.POLL else ()
             evidence = Evidence(next_tick(tx), lane["proved"], lane["holds"], documents)
             decision = decide(batch, answer, evidence, now=now, jitter=jitter)
             accepted = {"server_operation": decision.server_operation, "accepted": evidence.tick}
@@ -202,7 +197,10 @@ class SqliteOutbox(SqliteQueue):
             writer = BatchWriter(tx, self._new_id, now)
             # A dead one will not be sent, and what was never handed out is nowhere but here.
             here = [batch for batch in found if batch.state is State.DEAD or not batch.sent]
-            return Forgotten(sum(writer.without(batch, document) for batch in here), len(found) - len(here))
+            dropped = sum(writer.without(batch, document) for batch in here)
+            for batch in found:
+                tx.execute("UPDATE items SET forgotten = 1 WHERE batch = ? AND document = ?", (batch.id, document))
+            return Forgotten(dropped, len(found) - len(here))
 
     def forgotten(self, url: str, bank: str, document: str) -> float | None:
         with self._database.read() as tx:
@@ -246,7 +244,11 @@ def _renew(tx: sqlite3.Connection, lease: Lease, now: float) -> bool:
 
 def _settle_lane(tx: sqlite3.Connection, lane: int, decision: Decision, now: float) -> None:
     if decision.hold is None:
-        tx.execute("UPDATE lanes SET until = 0, why = '', since = NULL, holds = 0 WHERE id = ? AND holds > 0", (lane,))
+        # A pause that has begun since this step was handed out goes on.
+        ended = (
+            "UPDATE lanes SET until = 0, why = '', since = NULL, holds = 0 WHERE id = ? AND holds > 0 AND until <= ?"
+        )
+        tx.execute(ended, (lane, now))
     else:
         tx.execute(
             "UPDATE lanes SET until = ?, why = ?, since = coalesce(since, ?), holds = holds + 1 WHERE id = ?",

@@ -89,7 +89,7 @@ class Effect(enum.Enum):
     SPLIT = "split"
     """Make its later half a batch of its own; both are sealed anew."""
     DISCARD = "discard"
-    """If it was ever sent: its operation is obsolete, and is deleted on the server before anything else is sent."""
+    """If the server took it: that operation is obsolete, and is deleted there before anything else is sent."""
     CLEAR_TEXT = "clear text"
     """The bytes go, the line of account stays."""
     PROVE = "prove"

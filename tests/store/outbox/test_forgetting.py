@@ -146,3 +146,25 @@ def test_a_callers_request_is_not_touched_by_forgetting(sender: ScriptedSender) 
     assert sender.outbox.forget(_SERVER.url, "bank", "doc", now=sender.now) == Forgotten(0, 0)
     assert sender.outbox.text(number) == before
     assert not sender.outbox.documents(number)[0].forgotten
+
+
+def test_a_fact_that_is_wanted_again_while_its_forgotten_copy_is_on_its_way_is_sent_anew(
+    sender: ScriptedSender,
+) -> None:
+    """The copy is deleted when it has arrived, so the new one goes behind it, and is what stays."""
+    number = sender.fact("x")
+    sender.seal()
+    sender.send()
+    document = _document(sender, number)
+    sender.outbox.forget(_SERVER.url, "bank", document, now=sender.now)
+    again = sender.outbox.add_fact(_HERE, {"content": "x"}, now=sender.now, restore=True)
+    assert (again.fresh, again.item != number) == (True, True)
+    assert sender.outbox.add_fact(_HERE, {"content": "x"}, now=sender.now).item == again.item
+    sender.seal()
+    assert sender.nothing_due()
+    sender.now += 1
+    poll = sender.claim(Step.POLL)
+    assert [found.forgotten for found in poll.documents] == [True]
+    sender.settle(poll, Completed(frozenset({document})))
+    sender.store()
+    assert sender.sent == [["x"], ["x"]]

@@ -155,11 +155,13 @@ def test_a_callers_request_keeps_its_bytes_and_its_id(sender: ScriptedSender) ->
         now=sender.now,
     )
     assert (again.item, again.fresh) == (number, False)
+    elsewhere = sender.request("id-1", "a", address=Address(_OTHER, "bank"))
+    assert elsewhere != number
     job = sender.claim(Step.SEND)
     assert job.operation == "id-1"
     assert job.body == sender.outbox.text(number)
     assert [item["content"] for item in _items(job.body)] == ["text of a", "text of None"]
-    found = sender.outbox.batch_of_operation(job.operation)
+    found = sender.outbox.batch_of_operation(_SERVER.url, job.operation)
     assert found is not None
     assert (found.id, found.items, found.size) == (number, 2, len(job.body))
     with pytest.raises(InvalidInput, match="without items"):
@@ -189,6 +191,13 @@ def test_documents_say_what_the_server_will_tell(sender: ScriptedSender) -> None
         Document("c", None),
         Document(None, hashlib.sha256(b"free").hexdigest()),
     )
+
+
+@pytest.mark.parametrize("document", [5, ["a"], "\x00"])
+def test_a_document_id_is_text(sender: ScriptedSender, document: object) -> None:
+    """What the server would refuse or replace as an id is refused before anything is kept."""
+    with pytest.raises(InvalidInput, match="`document_id` is text"):
+        sender.fact("x", document_id=document)
 
 
 @pytest.mark.parametrize("limits", [Limits(items=3), Limits(size=230)])

@@ -107,3 +107,19 @@ def test_age_alone_drops_nothing(sender: ScriptedSender) -> None:
     (lane,) = sender.outbox.overview(now=sender.now).lanes
     assert lane.oldest == added
     assert sender.store().state is State.STORED
+
+
+def test_a_pause_outlasts_an_answer_that_was_under_way(sender: ScriptedSender) -> None:
+    """Of two steps handed out at once, the success of one does not end what the server asked of the other."""
+    sender.session("a")
+    sender.session("b")
+    lease = sender.lease()
+    first, second = (sender.outbox.claim(lease, now=sender.now) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    sender.outbox.settle(first, Busy("503", 30.0), now=sender.now, jitter=0.0)
+    sender.outbox.settle(second, Accepted(second.operation), now=sender.now + 1, jitter=0.0)
+    sender.now += 29
+    assert sender.nothing_due()
+    sender.now += 1
+    assert sender.claim(Step.SEND).batch.id == first.batch.id

@@ -31,7 +31,7 @@ def test_an_empty_outbox_shows_nothing(sender: ScriptedSender) -> None:
     assert sender.outbox.batches() == ()
     assert sender.outbox.batch(1) is None
     assert sender.outbox.batch_of_item(1) is None
-    assert sender.outbox.batch_of_operation("x") is None
+    assert sender.outbox.batch_of_operation(_SERVER.url, "x") is None
     assert sender.outbox.text(1) is None
     assert sender.outbox.documents(1) == ()
     assert not sender.outbox.revive(1, now=sender.now)
@@ -125,6 +125,20 @@ def test_a_revived_request_of_a_caller_keeps_its_id(sender: ScriptedSender) -> N
     sender.step(Discarded(), Step.DISCARD)
     again = sender.claim(Step.SEND)
     assert (again.operation, again.body) == ("id-1", before)
+
+
+def test_a_dead_batch_does_not_bring_an_old_text_back(sender: ScriptedSender) -> None:
+    """Where a later batch has written the document, or is queued to, the dead one can only be dropped."""
+    first = sender.request("id-1", "notes")
+    sender.send()
+    sender.now += 1
+    sender.step(Cancelled(), Step.POLL)
+    sender.request("id-2", "notes")
+    assert not sender.outbox.revive(first, now=sender.now)
+    sender.store_all()
+    assert not sender.outbox.revive(first, now=sender.now)
+    assert sender.batch(first).state is State.DEAD
+    assert sender.outbox.drop(first, now=sender.now)
 
 
 def test_reviving_what_waits_ends_its_wait_and_its_destinations(sender: ScriptedSender) -> None:

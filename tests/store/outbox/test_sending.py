@@ -223,6 +223,6 @@ def test_an_old_server_answers_with_an_id_of_its_own(sender: ScriptedSender) -> 
     sender.settle(ours, Accepted("theirs"))
     sender.now += 1
     assert sender.claim(Step.POLL).operation == "theirs"
-    found = sender.outbox.batch_of_operation(ours.operation)
+    found = sender.outbox.batch_of_operation(_SERVER.url, ours.operation)
     assert found is not None
     assert found.id == number
