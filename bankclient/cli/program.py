@@ -6,6 +6,7 @@ The help of the program itself is written from the table of commands, so that it
 from __future__ import annotations
 
 import sys
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 from bankclient import __version__
@@ -80,7 +81,8 @@ def _run_command(name: str, arguments: list[str]) -> int:
 
     import typer  # noqa: PLC0415 - the same
 
-    module = import_module(f"bankclient.cli.{name.replace('-', '_')}")
+    stem = f"{name}_" if iskeyword(name) else name.replace("-", "_")
+    module = import_module(f"bankclient.cli.{stem}")
     command = typer.main.get_command(module.app)
     # Not through the command's own `main`, which would judge errors and broken pipes itself, in its own way.
     try:

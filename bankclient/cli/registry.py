@@ -1,6 +1,7 @@
 """Which commands there are: their names, in the order of the help, and what each does in a few words.
 
-A command `some-name` lives in the module `bankclient.cli.some_name`, which has an `app` made by `options.new_app`.
+A command `some-name` lives in the module `bankclient.cli.some_name` (`import` in `import_`, for it is a word of the
+language), which has an `app` made by `options.new_app`.
 """
 
 from __future__ import annotations
@@ -19,5 +20,7 @@ COMMANDS = MappingProxyType(
         "doctor": "check settings, server, key and project, and say how to mend what is wrong",
         "demo": "show in a few seconds what this does, with nothing configured",
         "serve": "answer the Hindsight API on this machine, from the embedded bank",
+        "export": "write the embedded bank to a file",
+        "import": "send such a file to a Hindsight server",
     }
 )
