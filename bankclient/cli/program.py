@@ -6,13 +6,12 @@ The help of the program itself is written from the table of commands, so that it
 from __future__ import annotations
 
 import sys
-from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 from bankclient import __version__
 from bankclient.cli import output
 from bankclient.cli.guard import guarded
-from bankclient.cli.registry import COMMANDS
+from bankclient.cli.registry import COMMANDS, module_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +80,7 @@ def _run_command(name: str, arguments: list[str]) -> int:
 
     import typer  # noqa: PLC0415 - the same
 
-    stem = f"{name}_" if iskeyword(name) else name.replace("-", "_")
-    module = import_module(f"bankclient.cli.{stem}")
+    module = import_module(module_of(name))
     command = typer.main.get_command(module.app)
     # Not through the command's own `main`, which would judge errors and broken pipes itself, in its own way.
     try:

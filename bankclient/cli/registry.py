@@ -1,14 +1,14 @@
 """Which commands there are: their names, in the order of the help, and what each does in a few words.
 
-A command `some-name` lives in the module `bankclient.cli.some_name` (`import` in `import_`, for it is a word of the
-language), which has an `app` made by `options.new_app`.
+A command's module has an `app` made by `options.new_app`.
 """
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from types import MappingProxyType
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "module_of"]
 
 COMMANDS = MappingProxyType(
     {
@@ -24,3 +24,8 @@ COMMANDS = MappingProxyType(
         "import": "send such a file to a Hindsight server",
     }
 )
+
+
+def module_of(name: str) -> str:
+    """Return the module of a command: of `some-name` it is `some_name`, of `import`, a word of the language, `import_`."""
+    return f"bankclient.cli.{name.replace('-', '_')}" + ("_" if iskeyword(name) else "")

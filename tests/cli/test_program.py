@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from bankclient import __version__
-from bankclient.cli.registry import COMMANDS
+from bankclient.cli.registry import COMMANDS, module_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ def test_without_a_command_the_help_goes_to_stderr(cli: Callable[..., Any]) -> N
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_listed_command_is_an_app(name: str) -> None:
     """The table of commands names modules that are there, each with an app."""
-    module = importlib.import_module(f"bankclient.cli.{name.replace('-', '_')}")
+    module = importlib.import_module(module_of(name))
     assert isinstance(module.app, typer.Typer)
 
 
