@@ -20,14 +20,29 @@ from bankclient.embedded.tags import TagGroup, TagsMatch
 
 __all__ = [
     "BankFields",
+    "Base64AttachmentSource",
     "Budget",
+    "ChunkIncludeOptions",
     "ConfigUpdate",
+    "DispositionTraits",
     "DocumentUpdate",
+    "EntityIncludeOptions",
+    "EntityInput",
+    "FactsIncludeOptions",
+    "FileContentBlock",
+    "ImageContentBlock",
+    "IncludeOptions",
     "MemoryItem",
     "MemoryUpdate",
+    "MinScores",
     "RecallRequest",
+    "ReflectIncludeOptions",
     "ReflectRequest",
     "RetainRequest",
+    "SourceFactsIncludeOptions",
+    "TemporalWindow",
+    "TextContentBlock",
+    "ToolCallsIncludeOptions",
 ]
 
 

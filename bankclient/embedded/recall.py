@@ -25,7 +25,14 @@ from bankclient.embedded.wire import Problem, Request
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Hit", "Search", "find", "recall", "shown"]
+__all__ = [
+    "Hit",
+    "Search",
+    "TagFilter",
+    "find",
+    "recall",
+    "shown",
+]
 
 _TYPES = ("experience", "observation", "world")
 _CANDIDATES = {Budget.LOW: 100, Budget.MID: 300, Budget.HIGH: 1000}

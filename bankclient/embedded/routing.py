@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from bankclient.embedded import banks, documents, entities, memories, monitoring, operations, recall, reflect, retain
 from bankclient.embedded.wire import Problem, Request
 
-__all__ = ["ROUTES", "Handler", "Match", "Route", "find_route"]
+__all__ = [
+    "ROUTES",
+    "Handler",
+    "Match",
+    "Route",
+    "find_route",
+    "other_slash",
+]
 
 Handler = Callable[[Request], object]
 
