@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from bankclient.flusher.flusher import PATIENCE, Flusher
-from bankclient.flusher.keyring import Keyring
+from bankclient.flusher.keyring import Keyring, connect
 from bankclient.flusher.watching import LogWatcher, Watcher
 
-__all__ = ["PATIENCE", "Flusher", "Keyring", "LogWatcher", "Watcher"]
+__all__ = ["PATIENCE", "Flusher", "Keyring", "LogWatcher", "Watcher", "connect"]

@@ -24,6 +24,7 @@ from bankclient.errors import StoreError
 from bankclient.flusher.steps import Sender
 from bankclient.flusher.watching import LogWatcher
 from bankclient.store.outbox import State, Step
+from bankclient.store.outbox.answers import LONGEST_WAIT, Busy, Closed, NoAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -157,6 +158,7 @@ class _Run:
         self._passes: dict[Destination, asyncio.Task[None]] = {}
         self._senders: dict[Destination, Sender] = {}
         self._leases: dict[Destination, Lease] = {}
+        self._overdue: set[Destination] = set()
         self._is_reached = False
         # One thread: the disk never holds up the event loop, and calls of the outbox stay in order.
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="bankclient-flusher")
@@ -215,6 +217,12 @@ class _Run:
 
     def _standing(self, lane: Lane, now: float) -> _Standing:
         wait = max((lane.next_try or now) - now, 0.0)
+        if wait < LONGEST_WAIT:
+            self._overdue.discard(lane.destination)
+        elif lane.destination not in self._overdue:
+            # A wait that a clock left behind, which has stepped since; whoever takes the lease shortens it.
+            self._overdue.add(lane.destination)
+            return _Standing(0.0, is_under_way=True)
         if lane.until > now:
             return _Standing(wait, is_under_way=False)
         if lane.leased:  # by another process, for we have no pass there
@@ -291,14 +299,19 @@ class _Run:
     def _turn(
         self, lease: Lease, answers: list[tuple[Job, Answer]]
     ) -> tuple[list[tuple[Job, Answer, Decision]], list[Job]]:
-        """Settle the answers and claim what is due next: at most one step that writes, and it comes last."""
+        """Settle the answers and claim what is due next: at most one step that writes, and it comes last.
+
+        Of several answers that make the destination pause one counts, after the good ones: together they are one try.
+        What is not settled is claimed again under the next lease.
+        """
         flusher = self._flusher
+        pausing = [pair for pair in answers if isinstance(pair[1], NoAnswer | Busy | Closed)]
         jobs: list[Job] = []
         with flusher.together():
             now = flusher.clock()
             settled = [
                 (job, answer, decision)
-                for job, answer in answers
+                for job, answer in [*(pair for pair in answers if pair not in pausing), *pausing[:1]]
                 if (decision := self._outbox.settle(job, answer, now=now, jitter=flusher.jitter())) is not None
             ]
             if answers:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from bankclient.client import AsyncBankClient
 from bankclient.client.environment import is_loopback
+from bankclient.client.policy import Breaker, Permit
 from bankclient.settings import EMBEDDED
 from bankclient.store.fingerprint import KEYLESS, fingerprint, load_salt
 from bankclient.store.outbox import Destination
@@ -20,13 +21,24 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
+    from bankclient.client.transport import AsyncTransport
     from bankclient.settings import Settings
 
-__all__ = ["Keyring"]
+__all__ = ["Keyring", "connect"]
 
 
-def _connect(settings: Settings) -> AsyncBankClient:
-    return AsyncBankClient(settings=settings)
+class _AlwaysClosed(Breaker):
+    """Lets every call through: when a destination is tried again is the outbox's to say, and it remembers for days."""
+
+    def ask(self, kind: str, now: float) -> Permit:
+        """Return leave to send."""
+        del kind, now
+        return Permit()
+
+
+def connect(settings: Settings, *, transport: AsyncTransport | None = None) -> AsyncBankClient:
+    """Return a client for sending what is queued, over the network unless there is another `transport`."""
+    return AsyncBankClient(settings=settings, breaker=_AlwaysClosed(), transport=transport)
 
 
 class Keyring:
@@ -36,7 +48,7 @@ class Keyring:
     `StoreError` where the state folder has no usable salt, and none can be made.
     """
 
-    def __init__(self, settings: Settings, *, connect: Callable[[Settings], AsyncBankClient] = _connect) -> None:
+    def __init__(self, settings: Settings, *, connect: Callable[[Settings], AsyncBankClient] = connect) -> None:
         self._settings = settings
         self._connect = connect
         self._salt = load_salt(settings.state_dir)
