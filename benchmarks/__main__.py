@@ -1,52 +1,74 @@
-"""Runs the benchmarks: `python -m benchmarks [--list] [--only TEXT] [--json]`; exit 1 where a target is missed."""
+"""Runs the benchmarks: `python -m benchmarks [--list] [--only TEXT] [--json | --page]`.
+
+Exit code 1 where a target is missed. One that cannot be run here is named, with what it needs.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import client
+from benchmarks import client, embedded, outbox, peer, real, turns
+from benchmarks.measure import NotRun
+from benchmarks.report import Result, as_json, as_line, as_page, machine, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing import TextIO
 
-    from benchmarks.measure import Figure
+    from benchmarks.measure import Benchmark, Figure
 
-BENCHMARKS: tuple[Callable[[], Figure], ...] = (client.import_cost, client.recall_sync, client.recall_async)
-
-
-def _row(figure: Figure) -> str:
-    target = "" if figure.target is None else f"  target <= {figure.target}  {'met' if figure.is_met else 'MISSED'}"
-    return (
-        f"{figure.name}: {figure.ratio:.2f} x {figure.reference_name} (quartiles {figure.low:.2f} to {figure.high:.2f},"
-        f" {figure.rounds} rounds; {figure.ours * 1000:.2f} ms and {figure.reference * 1000:.2f} ms){target}"
-    )
+BENCHMARKS: tuple[Benchmark, ...] = (
+    client.import_cost,
+    client.recall_sync,
+    client.recall_async,
+    peer.beside_the_official_client,
+    embedded.recall_growth,
+    embedded.batch,
+    real.recall_beside_server,
+    turns.redaction,
+    turns.reading,
+    outbox.acknowledgement,
+)
 
 
 def main() -> int:
     """Run what was asked for and print it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="name the benchmarks")
     parser.add_argument("--only", default="", metavar="TEXT", help="run those whose name holds TEXT")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print JSON")
+    shape.add_argument("--page", action="store_true", help="print the page of RESULTS.md")
     options = parser.parse_args()
-    chosen = [each for each in BENCHMARKS if options.only in f"{each.__module__}.{each.__name__}"]
+    chosen = [each for each in BENCHMARKS if options.only in name_of(each)]
     if options.list:
         for each in chosen:
-            print(f"{each.__module__}.{each.__name__}: {(each.__doc__ or '').strip()}")
+            print(name_of(each), (each.__doc__ or "").partition("\n")[0], sep=": ")
         return 0
-    figures: list[Figure] = []
-    for each in chosen:
-        figures.append(each())
-        if not options.json:
-            print(_row(figures[-1]), flush=True)
+    on = machine()
+    # What is meant for a file or a program stays free of the lines for a person who waits.
+    results = [_run(each, sys.stderr if options.json or options.page else sys.stdout) for each in chosen]
     if options.json:
-        machine = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}"
-        print(json.dumps({"machine": machine, "figures": [each.as_json() for each in figures]}, indent=2))
-    return 0 if all(each.is_met for each in figures) else 1
+        print(json.dumps(as_json(results, on), indent=2))
+    if options.page:
+        print(as_page(results, on), end="")
+    return 0 if all(result.is_met for result in results) else 1
+
+
+def _run(benchmark: Benchmark, out: TextIO) -> Result:
+    """Run it, show each figure as it comes, and return them."""
+    figures: list[Figure] = []
+    not_run = ""
+    try:
+        for figure in benchmark():
+            figures.append(figure)
+            print(as_line(figure), file=out, flush=True)
+    except NotRun as reason:
+        not_run = str(reason)
+        print(f"{name_of(benchmark)} was not run: {reason}", file=out, flush=True)
+    return Result(benchmark, tuple(figures), not_run)
 
 
 if __name__ == "__main__":

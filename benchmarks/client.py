@@ -16,6 +16,8 @@ from benchmarks.measure import compare, figure, timed
 from benchmarks.server import ten_memories
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmarks.measure import Figure
 
 __all__ = ["import_cost", "recall_async", "recall_sync"]
@@ -25,26 +27,26 @@ _QUERY = "which port did we pick"
 _BODY = {"query": _QUERY, "budget": "mid", "max_tokens": 1024, "prefer_observations": True}
 
 
-def recall_sync() -> Figure:
-    """Compare the sync client with an `httpx.Client`."""
+def recall_sync(calls: int = _CALLS) -> Iterator[Figure]:
+    """Compare a recall of 10 memories by the sync client with the same call in an `httpx.Client`."""
     with ten_memories() as url, BankClient(settings=Settings(api_url=url)) as client, httpx.Client() as bare:
         path = f"{url}/v1/default/banks/b/memories/recall"
         times = compare(
+            calls,
             lambda: timed(lambda: client.recall(_QUERY, bank="b")),
             lambda: timed(lambda: bare.post(path, json=_BODY).json()),
-            _CALLS,
         )
-    return figure("recall of 10 memories, sync", "httpx.Client", *times, target=1.3)
+    yield figure("recall of 10 memories, sync", "httpx.Client", *times, target=1.3)
 
 
-def recall_async() -> Figure:
-    """Compare the async client with an `httpx.AsyncClient`."""
+def recall_async(calls: int = _CALLS) -> Iterator[Figure]:
+    """Compare a recall of 10 memories by the async client with the same call in an `httpx.AsyncClient`."""
 
     async def measure(url: str) -> tuple[list[float], list[float]]:
         path = f"{url}/v1/default/banks/b/memories/recall"
         pairs: list[tuple[float, float]] = []
         async with AsyncBankClient(settings=Settings(api_url=url)) as client, httpx.AsyncClient() as bare:
-            for _ in range(_CALLS + 1):
+            for _ in range(calls + 1):
                 began = time.perf_counter()
                 await client.recall(_QUERY, bank="b")
                 between = time.perf_counter()
@@ -54,18 +56,18 @@ def recall_async() -> Figure:
 
     with ten_memories() as url:
         times = asyncio.run(measure(url))
-    return figure("recall of 10 memories, async", "httpx.AsyncClient", *times, target=1.3)
+    yield figure("recall of 10 memories, async", "httpx.AsyncClient", *times, target=1.3)
 
 
-def import_cost() -> Figure:
+def import_cost(rounds: int = 40) -> Iterator[Figure]:
     """Compare a process that imports bankclient with one that does nothing."""
 
     def run(code: str) -> float:
         return timed(lambda: subprocess.run([sys.executable, "-c", code], check=True))
 
-    return figure(
+    yield figure(
         "import bankclient, whole process",
         "python -c pass",
-        *compare(lambda: run("import bankclient"), lambda: run("pass"), 40),
+        *compare(rounds, lambda: run("import bankclient"), lambda: run("pass")),
         target=1.2,
     )

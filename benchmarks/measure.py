@@ -1,4 +1,4 @@
-"""How a ratio is taken: the two things in turn, many times, and the medians compared.
+"""How a ratio is taken: the things in turn, many times, and the medians compared.
 
 A machine's speed drifts; what is measured side by side drifts alike. So no figure here is a time alone: each stands
 beside its reference, taken in the same minute. This module owns the measuring and the shape of a figure.
@@ -9,18 +9,19 @@ from __future__ import annotations
 import gc
 import statistics
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["Figure", "compare", "figure", "timed"]
+__all__ = ["Benchmark", "Figure", "NotRun", "compare", "cpu_timed", "figure", "timed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One result: `ours` and `reference` in seconds (medians), their ratio, its spread, and its upper bound if any."""
+    """One result: `ours` and `reference` in seconds (medians), their ratio, its spread, and its upper bound if any.
+
+    `work` says how many times the reference's work ours was; the ratio is for the same work.
+    """
 
     name: str
     ours: float
@@ -31,6 +32,7 @@ class Figure:
     high: float
     rounds: int
     target: float | None = None
+    work: float = 1.0
 
     @property
     def is_met(self) -> bool:
@@ -42,6 +44,14 @@ class Figure:
         return {**asdict(self), "met": self.is_met}
 
 
+Benchmark: TypeAlias = Callable[[], Iterator[Figure]]
+"""Yields its figures; its first line of documentation says what it measures."""
+
+
+class NotRun(Exception):
+    """A benchmark cannot be run here; the message says what it needs."""
+
+
 def timed(work: Callable[[], object]) -> float:
     """Return how long `work` takes, in seconds."""
     began = time.perf_counter()
@@ -49,20 +59,40 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def compare(ours: Callable[[], float], reference: Callable[[], float], rounds: int) -> tuple[list[float], list[float]]:
-    """Return the times of both, taken in turn after one round that does not count; each returns seconds."""
-    ours()
-    reference()
+def cpu_timed(work: Callable[[], object]) -> float:
+    """Return for how long `work` keeps this process's processors busy, in seconds, whatever else the machine does."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def compare(rounds: int, *works: Callable[[], float]) -> list[list[float]]:
+    """Return the times of each, taken in turn after one round that does not count; each returns seconds.
+
+    Every other round goes backwards, so that none profits from its place.
+    """
+    for work in works:
+        work()
     gc.collect()
-    pairs = [(ours(), reference()) if number % 2 else (reference(), ours())[::-1] for number in range(rounds)]
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    times: list[list[float]] = [[] for _ in works]
+    for number in range(rounds):
+        pairs = list(zip(works, times, strict=True))
+        for work, taken in pairs if number % 2 else reversed(pairs):
+            taken.append(work())
+    return times
 
 
 def figure(
-    name: str, reference_name: str, ours: list[float], reference: list[float], target: float | None = None
+    name: str,
+    reference_name: str,
+    ours: list[float],
+    reference: list[float],
+    *,
+    target: float | None = None,
+    work: float = 1.0,
 ) -> Figure:
     """Return the figure for two series: the ratio of the medians, and the quartiles of the ratios pair by pair."""
-    ratios = [a / b for a, b in zip(ours, reference, strict=True)]
-    low, _, high = statistics.quantiles(ratios, n=4)
+    ratios = [a / b / work for a, b in zip(ours, reference, strict=True)]
+    low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
     mine, other = statistics.median(ours), statistics.median(reference)
-    return Figure(name, mine, other, reference_name, mine / other, low, high, len(ours), target)
+    return Figure(name, mine, other, reference_name, mine / other / work, low, high, len(ours), target, work)

@@ -1,6 +1,7 @@
-"""A server in a process of its own that answers every request with ten memories, always at once.
+"""Servers in processes of their own, so that their work is not counted as the client's; they answer at once.
 
-`python -m benchmarks.server` prints its URL and serves until its standard input ends.
+`python -m benchmarks.server memories` answers every request with ten memories, `… operations` takes every retain and
+has completed it when it is asked. Each prints its URL and serves until its standard input ends.
 """
 
 from __future__ import annotations
@@ -8,15 +9,20 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bankclient.testing.answers import Reply
 from bankclient.testing.scripted import ScriptedServer
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
-__all__ = ["ten_memories"]
+    from bankclient.testing.scripted import ScriptedRequest
+
+__all__ = ["operations", "ten_memories"]
+
+_ROOT = Path(__file__).parent.parent
 
 
 def _memory(number: int) -> dict[str, object]:
@@ -39,7 +45,7 @@ def _memory(number: int) -> dict[str, object]:
     }
 
 
-_REPLY = Reply(
+_MEMORIES = Reply(
     json={
         "results": [_memory(number) for number in range(10)],
         "trace": None,
@@ -51,11 +57,32 @@ _REPLY = Reply(
 )
 
 
+def _operation(request: ScriptedRequest) -> Reply:
+    """Answer a background retain as accepted under the caller's id, and the question for an operation as completed."""
+    if request.method == "POST":
+        sent = request.json()
+        taken = {"success": True, "bank_id": "b", "items_count": len(sent["items"]), "async": True}
+        return Reply(json=taken | {"operation_id": sent["operation_id"], "operation_ids": None, "usage": None})
+    return Reply(json={"operation_id": request.path.rpartition("/")[2], "status": "completed"})
+
+
+_HANDLERS: dict[str, Callable[[ScriptedRequest], Reply]] = {"memories": lambda _: _MEMORIES, "operations": _operation}
+
+
+def ten_memories() -> contextlib.AbstractContextManager[str]:
+    """Give the URL of a server that answers ten memories."""
+    return _running("memories")
+
+
+def operations() -> contextlib.AbstractContextManager[str]:
+    """Give the URL of a server that stores whatever it is sent."""
+    return _running("operations")
+
+
 @contextlib.contextmanager
-def ten_memories() -> Generator[str, None, None]:
-    """Give the URL of such a server. Its own process keeps its work out of the client's."""
-    command = [sys.executable, "-m", "benchmarks.server"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+def _running(kind: str) -> Generator[str]:
+    command = [sys.executable, "-m", "benchmarks.server", kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as server:
         if server.stdin is None or server.stdout is None:
             raise RuntimeError("the server has no pipes")
         yield server.stdout.readline().strip()
@@ -63,6 +90,6 @@ def ten_memories() -> Generator[str, None, None]:
 
 
 if __name__ == "__main__":
-    with ScriptedServer(handler=lambda _: _REPLY) as scripted:
+    with ScriptedServer(handler=_HANDLERS[sys.argv[1]]) as scripted:
         print(scripted.url, flush=True)
         sys.stdin.read()
