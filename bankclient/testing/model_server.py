@@ -84,9 +84,9 @@ class ModelServer:
             case Step.POLL:
                 return self._poll(job, bank)
             case Step.RETRY:
-                return self._retry(job.operation)
+                return self._retry(bank, job.operation)
             case Step.DISCARD:
-                return self._discard(job.operation)
+                return self._discard(bank, job.operation)
 
     def retain(self, bank: str, body: bytes) -> Answer:
         """Take an asynchronous retain request."""
@@ -141,7 +141,7 @@ class ModelServer:
             bank.writes.append((document, text))
 
     def _poll(self, job: Job, bank: str) -> Answer:
-        operation = self.operations.get(job.operation)
+        operation = self._operation(bank, job.operation)
         if operation is not None and operation.state is OperationState.PENDING:
             return Pending()
         if operation is not None and operation.state is OperationState.FAILED:
@@ -158,8 +158,8 @@ class ModelServer:
         texts = self.banks[bank].documents
         return NotFound({name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()})
 
-    def _retry(self, operation_id: str) -> Answer:
-        operation = self.operations.get(operation_id)
+    def _retry(self, bank: str, operation_id: str) -> Answer:
+        operation = self._operation(bank, operation_id)
         if operation is None:
             return NotFound({})
         if operation.state is OperationState.COMPLETED:
@@ -167,9 +167,15 @@ class ModelServer:
         operation.state = OperationState.PENDING
         return Accepted(operation_id)
 
-    def _discard(self, operation_id: str) -> Answer:
-        operation = self.operations.get(operation_id)
+    def _discard(self, bank: str, operation_id: str) -> Answer:
+        operation = self._operation(bank, operation_id)
         if operation is not None and operation.state is OperationState.PENDING:
             return Conflict("a pending operation is not deleted")
-        self.operations.pop(operation_id, None)
+        if operation is not None:
+            del self.operations[operation_id]
         return Discarded()
+
+    def _operation(self, bank: str, operation_id: str) -> _Operation | None:
+        """Return an operation of that bank; of another's there is nothing to be seen."""
+        operation = self.operations.get(operation_id)
+        return operation if operation is not None and operation.bank == bank else None

@@ -321,6 +321,16 @@ def test_a_read_only_file_is_one_clear_line(path: Path, database: Database) -> N
         assert _notes(frozen) == ["before"]
 
 
+def test_a_file_that_cannot_be_made_is_one_clear_line(path: Path) -> None:
+    """The system's own reason is told, with the path."""
+    with (
+        closing(Database(path.with_name("x" * 300))) as database,
+        pytest.raises(StoreError, match=r"cannot be made: File name too long"),
+        database.read(),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("junk", [b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
 def test_a_file_that_is_no_database_is_one_clear_line(path: Path, junk: bytes) -> None:
     """It is named with the mend, and not touched."""

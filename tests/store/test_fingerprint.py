@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import subprocess
 import sys
@@ -85,6 +86,19 @@ def test_processes_that_start_together_agree_on_the_salt(tmp_path: Path) -> None
         child.stdin.flush()
     salts = {child.communicate()[0] for child in children}
     assert salts == {load_salt(tmp_path / "state").hex().encode() + b"\n"}
+
+
+def test_a_salt_that_was_made_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is second to finish takes the first one's salt, under which rows may stand already."""
+    made = secrets.token_bytes
+
+    def slowly(count: int) -> bytes:
+        (tmp_path / SALT_FILE).write_bytes(_SALT)
+        return made(count)
+
+    monkeypatch.setattr(secrets, "token_bytes", slowly)
+    assert load_salt(tmp_path) == _SALT
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
 
 
 def test_a_damaged_salt_is_named_and_kept(tmp_path: Path) -> None:

@@ -154,10 +154,8 @@ class BatchWriter:
         """Take the document out of a batch that no server can have; return how many items went."""
         pieces = self._pieces(batch)
         kept = [piece for piece in pieces if piece.document != document]
-        if batch.state is State.OPEN:
-            self._keep_only(batch, pieces, kept)
-        else:
-            self._fix(batch, pieces, kept, batch.operation_id or "")
+        if self._keep_only(batch, pieces, kept) and batch.operation_id is not None:
+            self._fix(batch, kept, batch.operation_id)
         return len(pieces) - len(kept)
 
     def _prove(self, batch: Batch) -> None:
@@ -184,7 +182,8 @@ class BatchWriter:
             return
         forgotten = {document.id for document in documents_of(self._tx, batch.id) if document.forgotten}
         kept = [piece for piece in pieces if piece.document not in forgotten]
-        self._fix(batch, pieces, kept, self._new_id())
+        if self._keep_only(batch, pieces, kept):
+            self._fix(batch, kept, self._new_id())
 
     def _split(self, batch: Batch, pieces: list[_Piece]) -> None:
         middle = (len(pieces) + 1) // 2
@@ -202,10 +201,9 @@ class BatchWriter:
         for half, part in zip(halves, (pieces[:middle], later), strict=True):
             self._seal(half, part)
 
-    def _fix(self, batch: Batch, pieces: list[_Piece], kept: list[_Piece], operation_id: str) -> None:
-        if not self._keep_only(batch, pieces, kept):
-            return
-        body = request_body((piece.body for piece in kept), operation_id)
+    def _fix(self, batch: Batch, pieces: list[_Piece], operation_id: str) -> None:
+        """Fix the bytes of what is left, under that id."""
+        body = request_body((piece.body for piece in pieces), operation_id)
         self._update(batch.id, {"operation_id": operation_id})
         self._tx.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (batch.id, body))
         self._tx.execute("UPDATE items SET body = NULL WHERE batch = ? AND body IS NOT NULL", (batch.id,))

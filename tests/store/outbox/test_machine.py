@@ -93,7 +93,7 @@ class OutboxMachine(RuleBasedStateMachine):
         self.leases: dict[str, Lease | None] = {}
         self.texts: dict[int, tuple[str, str | None]] = {}
         self.epochs: dict[str, int] = {}
-        self.expected: dict[tuple[str, str], str] = {}
+        self.expected: dict[tuple[str, str], int] = {}
         self.loose: set[tuple[str, str]] = set()
         self.doubtful: set[str] = set()
         self.stored: set[int] = set()
@@ -277,11 +277,10 @@ class OutboxMachine(RuleBasedStateMachine):
         with self.database.read() as tx:
             items = tx.execute("SELECT id, document, forgotten FROM items WHERE batch = ?", (batch.id,)).fetchall()
         for item in items:
-            text = self.texts[item["id"]][0]
             if item["document"] is None:
-                self.loose.add((bank, text))
+                self.loose.add((bank, self.texts[item["id"]][0]))
             elif not item["forgotten"] and (bank, item["document"]) not in self.forgotten:
-                self.expected[bank, item["document"]] = text
+                self.expected[bank, item["document"]] = item["id"]
 
     @rule(key=_KEYS, ways=st.lists(st.sampled_from(["well", "unheard", "twice", *_TROUBLES]), min_size=1, max_size=8))
     def send(self, key: str, ways: list[str | Answer]) -> None:
@@ -337,7 +336,7 @@ class OutboxMachine(RuleBasedStateMachine):
         """Delete a bank."""
         self.server.delete_bank(bank)
         self.epochs[bank] = self.epochs.get(bank, 0) + 1
-        self.expected = {name: text for name, text in self.expected.items() if name[0] != bank}
+        self.expected = {name: item for name, item in self.expected.items() if name[0] != bank}
         self.loose = {name for name in self.loose if name[0] != bank}
 
     # A person's acts
@@ -417,8 +416,10 @@ class OutboxMachine(RuleBasedStateMachine):
         """Compare what the server has with what was seen stored."""
         assert {batch.state for batch in self.disk.batches(limit=1000)} <= {State.STORED, State.DEAD}
         self.server.work()
-        for (bank, document), text in self.expected.items():
-            assert self.server.banks[bank].documents.get(document) == text, (bank, document)
+        for (bank, document), item in self.expected.items():
+            # A later text may be there too: of a batch that was given up or dropped after the server had it.
+            text = self.server.banks[bank].documents.get(document)
+            assert any(self.texts[later] == (text, document) for later in self.texts if later >= item)
         for bank, text in self.loose:
             assert self.server.banks[bank].loose[text] >= 1
         for name, bank_now in self.server.banks.items():

@@ -113,6 +113,25 @@ def test_a_revived_dead_batch_goes_under_a_new_id_behind_its_old_operation(sende
     assert not sender.outbox.revive(number, now=sender.now)
 
 
+def test_a_revived_batch_discards_the_operation_that_the_server_named(sender: ScriptedSender) -> None:
+    """A server that knows no ids of callers knows the operation by its own."""
+    number = sender.session("a")
+    sender.step(Accepted("theirs"), Step.SEND)
+    sender.now += 1
+    sender.step(Cancelled(), Step.POLL)
+    sender.outbox.revive(number, now=sender.now)
+    assert sender.claim(Step.DISCARD).operation == "theirs"
+
+
+def test_what_the_server_never_took_is_revived_without_deleting(sender: ScriptedSender) -> None:
+    """The id that was in conflict is somebody else's operation, which is left alone."""
+    number = sender.session("a")
+    sender.step(Conflict("409"))
+    assert sender.step(Conflict("409")).state is State.DEAD
+    sender.outbox.revive(number, now=sender.now)
+    assert sender.claim().step is Step.SEND
+
+
 def test_a_revived_request_of_a_caller_keeps_its_id(sender: ScriptedSender) -> None:
     """Its operation is deleted on the server, which frees the id, and the same bytes go again."""
     number = sender.request("id-1", "a")
