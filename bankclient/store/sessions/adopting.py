@@ -1,0 +1,69 @@
+"""Lines that adopt what was told before they were there.
+
+Owns the meeting of the two: an event tells the prompt or the answer of a turn at once, the transcript holds the same as
+a line sooner or later. Together they are one message; whichever was sealed first is the one that counts. Texts are not
+needed for it, their digests are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bankclient.store.sessions.rows import ADOPTED, LINE, TOLD
+from bankclient.turns.cadence import adopter
+from bankclient.turns.event import Message
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["adopt"]
+
+
+def adopt(tx: sqlite3.Connection, session: sqlite3.Row) -> None:
+    """Let each thing told in the session that has its line by now be one with it."""
+    turns = tx.execute(
+        "SELECT id FROM turns WHERE session = ? AND id IN (SELECT turn FROM messages m WHERE kind = 'told' AND"
+        " (sealed IS NULL OR EXISTS (SELECT * FROM messages WHERE turn = m.turn AND kind = 'line' AND sealed IS NULL)))"
+        " ORDER BY id",
+        (session["id"],),
+    ).fetchall()
+    if not turns:
+        return
+    newest = tx.execute("SELECT max(id) AS id FROM turns WHERE session = ?", (session["id"],)).fetchone()
+    for turn in turns:
+        _adopt(tx, turn["id"], over=not session["open"] or turn["id"] != newest["id"])
+
+
+def _adopt(tx: sqlite3.Connection, turn: int, *, over: bool) -> None:
+    rows = tx.execute("SELECT * FROM messages WHERE turn = ? ORDER BY generation, offset, id", (turn,)).fetchall()
+    lines = [row for row in rows if row["kind"] == LINE]
+    for told in rows:
+        if told["kind"] != TOLD:
+            continue
+        candidates = [row for row in lines if told["sealed"] is None or row["sealed"] is None]
+        found = adopter(_by_words(told), [_by_words(row) for row in candidates], session_over=over)
+        if found is None:
+            continue
+        line = next(row for row in candidates if row["id"] == found.ordinal)
+        lines.remove(line)
+        if told["sealed"] is None:
+            tx.execute("DELETE FROM messages WHERE id = ?", (told["id"],))
+            tx.execute("UPDATE messages SET kind = ? WHERE id = ?", (ADOPTED, line["id"]))
+        else:
+            tx.execute("UPDATE messages SET kind = ? WHERE id = ?", (ADOPTED, told["id"]))
+            tx.execute(
+                "UPDATE messages SET kind = ?, text = NULL, sealed = ? WHERE id = ?",
+                (ADOPTED, told["sealed"], line["id"]),
+            )
+
+
+def _by_words(row: sqlite3.Row) -> Message:
+    """Return a message that is as another one if its words are, and whose place is its row."""
+    return Message(
+        role=row["role"],
+        text=row["words"].hex(),
+        key=row["key"],
+        ordinal=row["id"],
+        turn_id=str(row["turn"]),
+        final=bool(row["final"]),
+    )
