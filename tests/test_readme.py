@@ -101,6 +101,15 @@ def test_the_python_examples_run_as_printed(repository: Path) -> None:
     assert "The linter is ruff." in printed[1]
 
 
+def test_the_examples_of_the_queue_run_as_printed(repository: Path) -> None:
+    """What was kept without a server is shown, and given up when told to."""
+    (example,) = marked("queue")
+    printed = shell(example.text, repository)
+    assert "kept: bank bankclient" in printed
+    assert "http://127.0.0.1:9" in printed
+    assert "waiting: 1 item" in printed
+
+
 def test_the_configuration_example_is_understood(tmp_path: Path) -> None:
     """Every key of it, without a warning."""
     (example,) = marked("toml")
