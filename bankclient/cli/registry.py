@@ -15,6 +15,8 @@ COMMANDS = MappingProxyType(
         "retain": "put a text into memory",
         "recall": "find memories",
         "reflect": "have a question answered from memory",
+        "queue": "show what waits to be sent, try it again, drop it",
+        "flush": "send what waits, and see it stored",
         "scope": "show which project and bank this folder belongs to",
         "status": "show the server, the banks and what is under way",
         "doctor": "check settings, server, key and project, and say how to mend what is wrong",
@@ -27,5 +29,5 @@ COMMANDS = MappingProxyType(
 
 
 def module_of(name: str) -> str:
-    """Return the module of a command: of `some-name` it is `some_name`, of `import`, a word of the language, `import_`."""
+    """Return the module of a command: for `some-name` that is `some_name`, for `import`, a keyword, `import_`."""
     return f"bankclient.cli.{name.replace('-', '_')}" + ("_" if iskeyword(name) else "")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bankclient.embedded.items import Item
 
-__all__ = ["Filed", "file_items", "new_id", "text_key"]
+__all__ = ["Filed", "file_items", "new_id", "says_nothing", "text_key"]
 
 _FIND_DOCUMENTS = """
     SELECT id, document_id, text FROM documents WHERE bank = ? AND document_id IN (SELECT value FROM json_each(?))
@@ -173,7 +173,7 @@ class _Filing:
     def _chunks(self, items: Sequence[Item]) -> Iterator[tuple[int, Item, str]]:
         """Yield the chunks that become memories, with their places among all of the document's."""
         whole = ((item, chunk) for item in items for chunk in chunks(item.content, self._size, self._structured))
-        return ((index, item, chunk) for index, (item, chunk) in enumerate(whole) if not _says_nothing(chunk))
+        return ((index, item, chunk) for index, (item, chunk) in enumerate(whole) if not says_nothing(chunk))
 
     def _content(self, items: Sequence[Item]) -> tuple[object, ...]:
         """Return the columns that a retain sets; what describes the document is its first item's."""
@@ -203,7 +203,7 @@ def _digest(chunk: str) -> bytes:
     return hashlib.sha256(chunk.encode()).digest()
 
 
-def _says_nothing(chunk: str) -> bool:
+def says_nothing(chunk: str) -> bool:
     """Say whether a chunk is punctuation alone, which the server keeps in the document but makes no memory of."""
     text = chunk.strip()
     if text[:1].isalnum():

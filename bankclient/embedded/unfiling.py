@@ -9,10 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bankclient.embedded.filing import says_nothing
+from bankclient.embedded.moments import read_moment, stored
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    _Chunked = Callable[[str], Sequence[str]]
 
 __all__ = ["Curated", "SavedDocument", "SavedItem", "StoredDocument", "StoredMemory", "unfiled"]
+
+_DELETED = "deleted before the export"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,52 +85,59 @@ class Curated:
 
 @dataclass(frozen=True, slots=True)
 class SavedDocument:
-    """What makes a document again: its items in their order, then what was done to its memories.
-
-    `is_cleared` says that of its memories some were deleted: only those of the chunks at `kept` are there.
-    """
+    """What makes a document again: its items in their order, then what was done to its memories."""
 
     document_id: str
     created_at: str
     items: tuple[SavedItem, ...]
     curated: tuple[Curated, ...] = ()
-    is_cleared: bool = False
-    kept: tuple[int, ...] = ()
 
 
-def unfiled(document: StoredDocument, chunked: Callable[[str], Sequence[str]]) -> SavedDocument:
+def unfiled(document: StoredDocument, chunked: _Chunked) -> SavedDocument:
     """Return what makes `document` again; `chunked` cuts a text as its bank does.
 
-    There are no items where neither the text nor a memory is left.
+    A memory that was deleted while its text was not is among the invalidated ones, or it would come back. There are no
+    items where neither the text nor a memory is left.
     """
-    memories = document.memories
-    is_cleared = document.text is not None and (
-        not memories or [memory.index for memory in memories] != list(range(len(memories)))
-    )
-    parts = [(document.text or "", memories)] if is_cleared else _parts(document, chunked)
-    items = tuple(_item(document, text, own, is_only=len(parts) == 1) for text, own in parts)
-    curated = tuple(
+    parts = _parts(document, chunked)
+    items = tuple(_item(document, text, own) for text, own in parts)
+    curated = [
         _curated(memory, item)
         for item, (_, own) in zip(items, parts, strict=True)
         for memory in own
         if memory.is_edited or memory.is_invalidated
-    )
-    kept = tuple(memory.index for memory in memories) if is_cleared else ()
-    return SavedDocument(document.document_id, document.created_at, items, curated, is_cleared, kept)
+    ]
+    texts = [text for text, _ in parts]
+    if _fits(texts, document.memories, chunked):
+        left = {memory.index for memory in document.memories}
+        curated += [
+            Curated(index, chunk, is_invalidated=True, reason=_DELETED)
+            for index, chunk in _made(texts, chunked).items()
+            if index not in left and not says_nothing(chunk)
+        ]
+    return SavedDocument(document.document_id, document.created_at, items, tuple(curated))
 
 
 _Part = tuple[str, "Sequence[StoredMemory]"]
 
 
-def _parts(document: StoredDocument, chunked: Callable[[str], Sequence[str]]) -> list[_Part]:
+def _parts(document: StoredDocument, chunked: _Chunked) -> list[_Part]:
     """Return the text of each item with its memories; of one item if that makes the same memories."""
     text, memories = document.text, document.memories
     if text is None:
         return [(memory.chunk, [memory]) for memory in memories]
-    labels = {_labels(memory) for memory in memories} - {None}
-    if len(labels) <= 1 and list(chunked(text)) == [memory.chunk for memory in memories]:
+    if _are_alike(memories) and _fits([text], memories, chunked):
         return [(text, memories)]
     return _cut(text, memories) or [(text, memories)]
+
+
+def _made(texts: Iterable[str], chunked: _Chunked) -> dict[int, str]:
+    return dict(enumerate(chunk for text in texts for chunk in chunked(text)))
+
+
+def _fits(texts: Iterable[str], memories: Sequence[StoredMemory], chunked: _Chunked) -> bool:
+    made = _made(texts, chunked)
+    return all(made.get(memory.index, "").strip() == memory.chunk.strip() for memory in memories)
 
 
 def _labels(memory: StoredMemory) -> str | None:
@@ -134,40 +148,70 @@ def _labels(memory: StoredMemory) -> str | None:
     return repr((described, sorted(memory.metadata.items()), memory.observation_scopes))
 
 
+def _are_alike(memories: Sequence[StoredMemory]) -> bool:
+    return len({_labels(memory) for memory in memories} - {None}) <= 1
+
+
 def _cut(text: str, memories: Sequence[StoredMemory]) -> list[_Part] | None:
     """Return the text cut where one chunk ends with its line and the next begins; None where that does not work out.
 
     A long item whose own cut lies at the end of a line is two here. They have the same labels, and together make the
-    same text and the same memories.
+    same text and the same memories. Text between chunks that do not follow each other made none.
     """
     parts: list[_Part] = []
-    start = at = first = 0
-    for number, memory in enumerate(memories):
+    own: list[StoredMemory] = []
+    start = at = 0
+    before = -1
+    for memory in memories:
         begin = text.find(memory.chunk, at)
-        gap = text[at:begin]
-        if begin < 0 or gap.strip():
+        gap, silent = text[at:begin], memory.index - before - 1
+        if begin < 0 or (gap.strip() and not silent):
             return None
-        others = {_labels(memories[number - 1]), _labels(memory)} - {None}
-        if number and (gap == "\n" or ("\n" in gap and len(others) > 1)):
-            end = at + gap.rindex("\n")
-            parts.append((text[start:end], memories[first:number]))
-            start, first = end + 1, number
-        at = begin + len(memory.chunk)
-    return None if text[at:].strip() else [*parts, (text[start:], memories[first:])]
+        if own and _is_boundary(gap, [own[-1], memory]):
+            head, between, tail = _apart(gap, silent)
+            parts += [(text[start:at] + head, own), *((each, ()) for each in between)]
+            start, own = begin - len(tail), []
+        elif not own and "\n" in gap and gap.strip():
+            _, between, tail = _apart(f"\n{gap}", silent)
+            parts += [(each, ()) for each in between]
+            start = begin - len(tail)
+        own.append(memory)
+        at, before = begin + len(memory.chunk), memory.index
+    rest = text[at:]
+    if own and "\n" in rest and rest.strip():
+        head, between, _ = _apart(f"{rest}\n", rest.count("\n"))
+        return [*parts, (text[start:at] + head, own), *((each, ()) for each in between)]
+    return [*parts, (text[start:], own)]
 
 
-def _item(document: StoredDocument, text: str, memories: Sequence[StoredMemory], *, is_only: bool) -> SavedItem:
-    # An edit changes what an item said of its memory, but not the tags and metadata. Those change with the document,
-    # but not those of what is invalidated.
+def _is_boundary(gap: str, around: Sequence[StoredMemory]) -> bool:
+    return "\n" in gap and (gap == "\n" or bool(gap.strip()) or not _are_alike(around))
+
+
+def _apart(gap: str, silent: int) -> tuple[str, list[str], str]:
+    """Return the end of the item before the gap, the items that are the gap, and the beginning of the item after it."""
+    head, *lines = gap.split("\n")
+    tail = lines.pop()
+    if not any(line.strip() for line in lines):
+        return "\n".join([head, *lines]), [], tail
+    each_is_one = len(lines) <= silent and all(line.strip() for line in lines)
+    return head, lines if each_is_one else ["\n".join(lines)], tail
+
+
+def _item(document: StoredDocument, text: str, memories: Sequence[StoredMemory]) -> SavedItem:
+    # An edit changes what an item said of its memory, but not the tags and metadata; those change with the document's,
+    # where the memory is not invalidated.
     described = next((memory for memory in memories if not memory.is_edited), None)
-    labelled = document if is_only else next((each for each in memories if not each.is_invalidated), memories[0])
+    valid = [memory for memory in memories if not memory.is_invalidated] if _are_alike(memories) else []
+    labelled = valid[0] if valid else document
     params = document.params
     named: Sequence[Mapping[str, str]] = params.get("entities", ())
     kinds = {entity["text"].casefold(): entity["type"] for entity in named}
     names = tuple(entity["text"] for entity in named) if described is None else described.entities
+    said: str | None = params.get("event_date", document.created_at)
     return SavedItem(
         content=text,
-        timestamp=params.get("event_date", document.created_at) if described is None else described.mentioned_at,
+        timestamp=(said and stored(read_moment(said))) if described is None else described.mentioned_at,
         context=(params.get("context") if described is None else described.context) or None,
         tags=labelled.tags,
         metadata=labelled.metadata,

@@ -22,15 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["apply_changes"]
 
-_CLEARED = "deleted before the export"
-
 
 def apply_changes(client: BankClient, bank: str, line: DocumentLine) -> int:
     """Do to the document's memories in `bank` what the line says, and return how many were changed.
 
     Raises `BankclientError` where it cannot be told which memories are meant, and as the client's calls do.
     """
-    if not line.changes and not line.cleared:
+    if not line.changes:
         return 0
     document = line.document_id
     chunks = list(client.documents.chunks(document, bank=bank))
@@ -44,15 +42,12 @@ def apply_changes(client: BankClient, bank: str, line: DocumentLine) -> int:
         changed += sum(_edit(client, bank, memories, change.edits))
         if change.invalidated:
             changed += sum(_invalidate(client, bank, memory, change.reason) for memory in memories)
-    if line.cleared:
-        gone = [chunk.chunk_id for chunk in chunks if chunk.chunk_index not in line.kept]
-        changed += sum(_invalidate(client, bank, memory, _CLEARED) for each in gone for memory in made.get(each, ()))
     return changed
 
 
 def _chunk_id(chunks: Sequence[DocumentChunk], change: Change) -> str:
     """Return the chunk that the change is about: the one of the same text, at the same place if there are several."""
-    alike = [chunk for chunk in chunks if chunk.chunk_text == change.chunk]
+    alike = [chunk for chunk in chunks if chunk.chunk_text.strip() == change.chunk.strip()]
     if not alike and len(chunks) == 1:
         alike = list(chunks)
     if not alike:

@@ -130,10 +130,7 @@ class Change(_Part):
 
 
 class DocumentLine(_Part):
-    """A document: its items in their order, which share its text, and what was done to its memories.
-
-    With `cleared` some of its memories were deleted: only those of the chunks numbered in `kept` are left.
-    """
+    """A document: its items in their order, which share its text, and what was done to its memories."""
 
     kind: Literal["document"] = "document"
     bank: str
@@ -141,8 +138,6 @@ class DocumentLine(_Part):
     created_at: str
     items: Annotated[list[Item], Field(min_length=1)]
     changes: list[Change] = Field(default_factory=list[Change])
-    cleared: bool = False
-    kept: list[int] = Field(default_factory=list[int])
 
 
 class End(_Part):

@@ -86,8 +86,6 @@ def _document(bank_id: str, document: SavedDocument) -> DocumentLine:
         created_at=document.created_at,
         items=[_item(item) for item in document.items],
         changes=[_change(change) for change in document.curated],
-        cleared=document.is_cleared,
-        kept=list(document.kept),
     )
 
 
