@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import client, embedded, outbox, peer, real, turns
+from benchmarks import client, embedded, flusher, outbox, peer, real, sessions, turns
 from benchmarks.measure import NotRun
 from benchmarks.report import Result, as_json, as_line, as_page, machine, name_of
 
@@ -29,7 +29,10 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     real.recall_beside_server,
     turns.redaction,
     turns.reading,
+    sessions.acknowledgement,
+    sessions.long_transcript,
     outbox.acknowledgement,
+    flusher.flush,
 )
 
 

@@ -93,6 +93,6 @@ def figure(
 ) -> Figure:
     """Return the figure for two series: the ratio of the medians, and the quartiles of the ratios pair by pair."""
     ratios = [a / b / work for a, b in zip(ours, reference, strict=True)]
-    low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     mine, other = statistics.median(ours), statistics.median(reference)
     return Figure(name, mine, other, reference_name, mine / other / work, low, high, len(ours), target, work)

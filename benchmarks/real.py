@@ -8,7 +8,7 @@ import tempfile
 import uuid
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bankclient import BankClient
 from bankclient.settings import Settings
@@ -74,12 +74,20 @@ def _bank(url: str, folder: str) -> Generator[BankClient]:
 
 
 def _load(client: BankClient, size: int) -> None:
+    """Retain so many items; those of a batch share a document, for a server takes each document apart by itself."""
+    batches = [memories(min(_BATCH, size - start), start) for start in range(0, size, _BATCH)]
     accepted = [
-        client.retain_many(memories(min(_BATCH, size - start), start), background=True)
-        for start in range(0, size, _BATCH)
+        client.retain_many([item | {"document_id": None} for item in each], background=True) for each in batches
     ]
     for each in accepted:
         client.operations.wait(str(each.operation_id), timeout=_LOADING_SECONDS)
+    held = client.banks.stats(refresh=True).total_nodes
+    if held != size:
+        raise RuntimeError(f"{client.settings.api_url} made {held} memories of {size} items")
+
+
+def _shared(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name != "document_id"}
 
 
 def _recalling(client: BankClient, shape: str) -> Callable[[], float]:

@@ -14,6 +14,7 @@ from bankclient.turns.transcript.cursor import Cursor
 from bankclient.turns.transcript.reader import read_new
 from benchmarks.corpus import seeded, words
 from benchmarks.measure import compare, cpu_timed, figure
+from benchmarks.transcripts import transcript_turn
 
 if TYPE_CHECKING:
     import random
@@ -21,17 +22,13 @@ if TYPE_CHECKING:
 
     from benchmarks.measure import Figure
 
-__all__ = ["reading", "redaction", "transcript_turn"]
+__all__ = ["reading", "redaction"]
 
 _MEGABYTE = 1 << 20
 _PARTS = 4
 _LINEAR = 1.25
 """The bound for what is linear: exactly so would be 1, quadratic time 4."""
 _WORD = re.compile(r"\w+")
-_STEPS = 3
-"""Tool calls in a turn of a transcript."""
-_RESULT = 300
-"""Words that a tool answers with there."""
 
 
 def redaction(rounds: int = 8, size: int = _MEGABYTE) -> Iterator[Figure]:
@@ -64,40 +61,10 @@ def _growth(name: str, rounds: int, work: Callable[[AnyStr], object], part: AnyS
     return figure(name, f"the same in {_PARTS} pieces", ours, reference, target=_LINEAR)
 
 
-def transcript_turn(number: int) -> bytes:
-    """Return a turn as Claude Code writes it: a prompt, some tool calls with their results, an answer."""
-    chance = seeded(number)
-    prompt_id = str(uuid.UUID(int=chance.getrandbits(128)))
-
-    def line(kind: str, role: str, content: object, **more: object) -> bytes:
-        record = {
-            "type": kind,
-            "uuid": str(uuid.UUID(int=chance.getrandbits(128))),
-            "sessionId": "s",
-            "timestamp": "2026-01-02T03:04:05.678Z",
-            "cwd": "/work/general",
-            "isSidechain": False,
-            "message": {"role": role, "content": content, **more},
-        }
-        return json.dumps(record | ({"promptId": prompt_id} if kind == "user" else {})).encode() + b"\n"
-
-    def said(length: int) -> str:
-        return " ".join(words(chance, length))
-
-    lines = [line("user", "user", said(40))]
-    for step in range(_STEPS):
-        call = {"type": "tool_use", "id": f"call-{step}", "name": "Bash", "input": {"command": said(10)}}
-        lines.append(line("assistant", "assistant", [call], stop_reason="tool_use"))
-        result = {"type": "tool_result", "tool_use_id": f"call-{step}", "content": said(_RESULT)}
-        lines.append(line("user", "user", [result]))
-    answer = {"type": "text", "text": said(80)}
-    return b"".join([*lines, line("assistant", "assistant", [answer], stop_reason="end_turn")])
-
-
 def _transcript(size: int) -> bytes:
     turns: list[bytes] = []
     while sum(map(len, turns)) < size:
-        turns.append(transcript_turn(len(turns)))
+        turns.append(transcript_turn(len(turns)).lines)
     return b"".join(turns)
 
 
