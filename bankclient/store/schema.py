@@ -55,13 +55,14 @@ _OUTBOX = (
         batch INTEGER PRIMARY KEY REFERENCES batches ON DELETE CASCADE, body BLOB NOT NULL
     )""",
     # `body` is an item's JSON while its batch is open. What was `forgotten` on its way stays so, whatever comes later.
+    # `queued` says that the batch is neither stored nor dead; a trigger keeps it.
     """CREATE TABLE items (
         id INTEGER PRIMARY KEY, batch INTEGER NOT NULL REFERENCES batches ON DELETE CASCADE,
         lane INTEGER NOT NULL REFERENCES lanes, bank TEXT NOT NULL, document TEXT, content_hash TEXT, body BLOB,
-        forgotten INTEGER NOT NULL DEFAULT 0
+        forgotten INTEGER NOT NULL DEFAULT 0, queued INTEGER NOT NULL DEFAULT 1
     )""",
     "CREATE INDEX items_by_batch ON items (batch)",
-    "CREATE INDEX items_by_document ON items (bank, document, lane, batch)",
+    "CREATE INDEX items_queued ON items (bank, document, lane, batch) WHERE queued",
     """CREATE TABLE forgotten (
         url TEXT NOT NULL, bank TEXT NOT NULL, document TEXT NOT NULL, at REAL NOT NULL,
         PRIMARY KEY (url, bank, document)
@@ -76,6 +77,10 @@ _OUTBOX = (
     WHEN new.items <> old.items OR new.size <> old.size OR (new.state = 'stored') <> (old.state = 'stored') BEGIN
         UPDATE counters SET items = items + (new.state <> 'stored') * new.items - (old.state <> 'stored') * old.items,
             bytes = bytes + (new.state <> 'stored') * new.size - (old.state <> 'stored') * old.size;
+    END""",
+    """CREATE TRIGGER batch_ended AFTER UPDATE OF state ON batches
+    WHEN (new.state IN ('stored', 'dead')) <> (old.state IN ('stored', 'dead')) BEGIN
+        UPDATE items SET queued = new.state NOT IN ('stored', 'dead') WHERE batch = new.id;
     END""",
     """CREATE TRIGGER batch_went AFTER DELETE ON batches WHEN old.state <> 'stored' BEGIN
         UPDATE counters SET items = items - old.items, bytes = bytes - old.size;

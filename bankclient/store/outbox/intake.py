@@ -41,10 +41,9 @@ class Intake:
     def queued(self, document: str) -> Queued:
         """Return what there is of that document that is neither stored nor dead."""
         row = self._tx.execute(
-            "SELECT max(i.id) AS newest, max(CASE WHEN NOT i.forgotten THEN i.id END) AS wanted"
-            " FROM items i JOIN batches b ON b.id = i.batch"
-            " WHERE i.bank = ? AND i.document = ? AND i.lane = ? AND b.state NOT IN (?, ?)",
-            (self._address.bank, document, self._lane, State.STORED, State.DEAD),
+            "SELECT max(id) AS newest, max(CASE WHEN NOT forgotten THEN id END) AS wanted"
+            " FROM items WHERE bank = ? AND document = ? AND lane = ? AND queued",
+            (self._address.bank, document, self._lane),
         ).fetchone()
         return Queued(row["newest"] is not None, row["wanted"])
 

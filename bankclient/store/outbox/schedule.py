@@ -19,10 +19,9 @@ __all__ = ["due_batch", "is_leased", "next_due", "shorten_waits"]
 # queued already always begins a batch of its own.
 _TO_SEND = """FROM batches b WHERE lane = ? AND step IN ('discard', 'send') AND ticket IS NULL AND NOT EXISTS (
     SELECT 1 FROM items mine
-    JOIN items other ON other.bank = mine.bank AND other.document = mine.document AND other.lane = mine.lane
-        AND other.batch < mine.batch
-    JOIN batches earlier ON earlier.id = other.batch
-    WHERE mine.batch = b.id AND earlier.state NOT IN ('stored', 'dead'))"""
+    JOIN items earlier ON earlier.bank = mine.bank AND earlier.document = mine.document AND earlier.lane = mine.lane
+        AND earlier.batch < mine.batch AND earlier.queued
+    WHERE mine.batch = b.id)"""
 _TO_ASK = "FROM batches WHERE lane = ? AND step IN ('retry', 'poll') AND ticket IS NULL"
 
 _DUE = (
