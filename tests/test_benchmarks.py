@@ -132,9 +132,8 @@ def test_the_first_round_does_not_count_and_every_other_goes_backwards() -> None
 
 def test_a_ratio_is_that_of_the_medians_for_the_same_work() -> None:
     """One slow round changes nothing; ten times the work in five times the time is a ratio of one half."""
-    shown = figure("ours", "theirs", [5.0, 5.0, 5.0, 5.0, 90.0], [1.0, 1.0, 1.0, 1.0, 1.0], target=0.5, work=10.0)
-    assert (shown.ratio, shown.low, shown.rounds) == (0.5, 0.5, 5)
-    assert shown.high > 0.5
+    shown = figure("ours", "theirs", [5.0, 5.0, 5.0, 9.0, 90.0], [1.0, 1.0, 1.0, 1.0, 1.0], target=0.5, work=10.0)
+    assert (shown.ratio, shown.low, shown.high, shown.rounds) == (0.5, 0.5, 0.9, 5)
     assert shown.is_met
     assert not replace(shown, target=0.4).is_met
     assert replace(shown, target=None).is_met
