@@ -134,6 +134,7 @@ class _Uvicorn(uvicorn.Server):
             lifespan="on",
             loop="asyncio",
             log_config=None,
+            log_level="critical",  # what it says of clients that break off is nobody's business
             access_log=False,
             server_header=False,
             proxy_headers=False,
