@@ -123,6 +123,9 @@ def _rebuild(kind: type[CallError], args: tuple[object, ...], state: dict[str, o
 class Unavailable(CallError):
     """No answer: the server is away, or did not answer within the time allowed."""
 
+    says_nothing: bool = False
+    """Whether this is no sign that the server is away: it may have closed a connection that was idle."""
+
 
 class ConnectFailed(Unavailable):
     """No connection could be made (refused, unreachable, unknown name, TLS); nothing was sent."""

@@ -20,7 +20,7 @@ import platformdirs
 from bankclient.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = [
     "SOCKET_PATH_LIMIT",
@@ -47,14 +47,12 @@ else:
 
 def config_file(environ: Mapping[str, str]) -> Path:
     """Return where the person's `config.toml` lies: `$XDG_CONFIG_HOME`, else the platform's folder below `$HOME`."""
-    own = platformdirs.user_config_path(_APP, appauthor=False)
-    return _user_folder(environ, "XDG_CONFIG_HOME", _CONFIG_BELOW_HOME, own) / "config.toml"
+    return _user_folder(environ, "XDG_CONFIG_HOME", _CONFIG_BELOW_HOME, platformdirs.user_config_path) / "config.toml"
 
 
 def default_state_dir(environ: Mapping[str, str]) -> Path:
     """Return the state folder that stands unless it is set: `$XDG_STATE_HOME`, else the platform's below `$HOME`."""
-    own = platformdirs.user_state_path(_APP, appauthor=False)
-    return _user_folder(environ, "XDG_STATE_HOME", _STATE_BELOW_HOME, own)
+    return _user_folder(environ, "XDG_STATE_HOME", _STATE_BELOW_HOME, platformdirs.user_state_path)
 
 
 def expand_home(path: str, environ: Mapping[str, str]) -> str:
@@ -65,12 +63,17 @@ def expand_home(path: str, environ: Mapping[str, str]) -> str:
     return os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown `~user`
 
 
-def _user_folder(environ: Mapping[str, str], variable: str, below_home: Path, own: Path) -> Path:
+def _user_folder(environ: Mapping[str, str], variable: str, below_home: Path, own: Callable[..., Path]) -> Path:
     # platformdirs answers for this process alone, and `environ` may be another's: what that one says comes first.
     for base, rest in ((environ.get(variable, ""), Path()), (environ.get("HOME", ""), below_home)):
         if _is_usable(base):
             return Path(base) / rest / _APP
-    return own
+    try:
+        return own(_APP, appauthor=False)
+    except RuntimeError as error:  # a user that the system does not know, without HOME
+        raise ConfigError(
+            "this user has no home folder: set HOME, or HINDSIGHT_STATE_DIR and XDG_CONFIG_HOME"
+        ) from error
 
 
 def _is_usable(folder: str) -> bool:

@@ -99,8 +99,10 @@ class Scope:
     def retain_target(self, scope: Literal["project", "global"] = "project") -> Target:
         """Return where a memory goes that counts for this project, or everywhere.
 
-        Raises `InvalidInput` for one that counts for an unresolved project.
+        Raises `InvalidInput` for one that counts for an unresolved project, and for another word.
         """
+        if scope not in {"project", "global"}:
+            raise InvalidInput(f"scope is {scope!r:.40}: give 'project' or 'global'")
         if scope == "global":
             return Target(self.global_bank)
         if not self.resolved:

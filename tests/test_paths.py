@@ -366,3 +366,15 @@ def test_the_short_folder_is_short_by_default() -> None:
     path = paths.socket_path(state)
     assert path.parent == Path(f"/tmp/bankclient-{os.geteuid()}")  # noqa: S108 - the folder that is checked
     assert len(os.fsencode(path)) < 60
+
+
+def test_a_user_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may know no home for a user, and no variable name one."""
+
+    def unknown(*_: object, **__: object) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr("platformdirs.user_state_path", unknown)
+    with pytest.raises(ConfigError, match="HOME"):
+        default_state_dir({})
+    assert default_state_dir({"HOME": "/home/ann"}).is_relative_to("/home/ann")

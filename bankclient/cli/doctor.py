@@ -11,6 +11,7 @@ from bankclient.cli.checks import check_client, check_place
 from bankclient.cli.failures import Failure
 from bankclient.cli.findings import problem, warning
 from bankclient.cli.place import find_place
+from bankclient.cli.stopping import stoppable
 from bankclient.cli.trial import try_writing
 from bankclient.settings import describe
 
@@ -62,7 +63,8 @@ def _examine(place: Place, *, write: bool) -> list[Finding]:
     with place.client() as client:
         findings += check_client(place, client)
         if write and not _has_problem(findings):
-            findings += try_writing(client)
+            with stoppable():
+                findings += try_writing(client)
     return findings
 
 

@@ -6,9 +6,11 @@ passed over; it never stops a call. Loopback is never reached through a proxy, w
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import ipaddress
 import os
+import socket
 import ssl
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,12 +26,15 @@ _SCHEMES = frozenset({"http", "https", "socks5", "socks5h"})
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether `host` names this machine's loopback: `localhost`, its subdomains, 127.0.0.0/8 or ::1."""
+    """Return whether `host` names this machine: `localhost`, its subdomains, 127.0.0.0/8 or ::1, in any notation."""
     name = host.rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
     address = _address(name)
-    return address is not None and address.is_loopback
+    if address is None:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback or address.is_unspecified
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> tuple[str | None, list[str]]:
@@ -53,7 +58,8 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> tuple[str | None, list[st
         candidate = value if "://" in value else f"http://{value}"
         problem = _proxy_problem(candidate)
         if problem is None:
-            return candidate, warnings
+            scheme, _, rest = candidate.partition("://")
+            return f"{scheme.lower()}://{rest}", warnings
         warnings.append(f"{name} is passed over: {problem}; expected a form such as http://proxy.example:3128")
     return None, warnings
 
@@ -83,6 +89,8 @@ def certificates(environ: Mapping[str, str]) -> tuple[ssl.SSLContext, list[str]]
         try:
             if argument == "capath":
                 os.scandir(value).close()  # OpenSSL takes a folder that is not there without a word
+            elif not os.path.isfile(value):  # noqa: PTH113 - and waits for ever on a FIFO
+                raise FileNotFoundError(errno.ENOENT, "there is no such file")
             return ssl.create_default_context(**{argument: value}), warnings  # type: ignore[arg-type] # both take a path
         except (OSError, ValueError) as error:
             warnings.append(f"{name} is passed over: {value} cannot be read as certificates ({error})")
@@ -112,8 +120,8 @@ def _matches(name: str, port: int, entry: str) -> bool:
         except ValueError:
             pass  # not a network: compared as a name below
     pattern, colon, only_port = entry.rpartition(":")
-    if colon and only_port.isdigit() and ":" not in pattern.strip("[]"):
-        if int(only_port) != port:
+    if colon and only_port.isascii() and only_port.isdigit() and ":" not in pattern.strip("[]"):
+        if only_port.lstrip("0") != str(port):
             return False
         entry = pattern
     suffix = entry.removeprefix("*").lstrip(".").strip("[]")
@@ -124,4 +132,8 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(name.strip("[]"))
     except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(name))  # the old forms: 127.1, 0x7f000001
+    except (OSError, ValueError):
         return None

@@ -34,6 +34,7 @@ from bankclient.errors import (
     CallError,
     Context,
     Disabled,
+    InvalidInput,
     Refused,
     ServerBusy,
     TimedOut,
@@ -54,6 +55,9 @@ __all__ = ["Core", "Exchange"]
 T = TypeVar("T")
 _log = logging.getLogger("bankclient.client")
 _LONGEST_DETAIL: Final = 500
+_MOMENT: Final = 0.001  # the least time that a call is given, where no more is left
+_OWN_LIMIT_SHARE: Final = 0.9  # what is left of the usual limit after a moment of ours is still the usual one
+_LONGEST_TIMEOUT: Final = 10_000_000
 _DEFAULT_BUSY_SECONDS: Final = 1.0
 _BUSY_STATUSES: Final = frozenset({429, 503})
 
@@ -76,11 +80,20 @@ class Core:
     outages: dict[str, float] = field(default_factory=dict[str, float])
     """When each outage that was reported began: of the server (``), or of one kind of call."""
 
-    def begin(self, call: Call[T], timeout: float | None) -> Exchange[T]:
-        """Return the exchange of `call` within `timeout` seconds, or within its setting's limit where that is None."""
+    def begin(self, call: Call[T], timeout: float | None, *, extra: bool = False) -> Exchange[T]:
+        """Return the exchange of `call` within `timeout` seconds, or within its setting's limit where that is None.
+
+        Raises `InvalidInput` for a timeout that is no time. An `extra`, which is sent beside what the caller asked for,
+        says nothing to the breaker.
+        """
         usual = self.limits[call.time_limit]
-        limit = usual if timeout is None else timeout
-        return Exchange(self, call, limit, own_limit=limit < usual, began=self.now())
+        limit = usual if timeout is None else _checked(timeout)
+        return Exchange(self, call, limit, own_limit=limit < usual * _OWN_LIMIT_SHARE, began=self.now(), is_extra=extra)
+
+    def left(self, kind: TimeLimit, timeout: float | None, began: float) -> float:
+        """Return what is left of a limit that several calls share, for the second and later ones; never nothing."""
+        limit = self.limits[kind] if timeout is None else timeout
+        return max(limit - (self.now() - began), _MOMENT)
 
     def context(self, operation: str, bank: str | None, elapsed: float, limit: float) -> Context:
         """Return which call an error is about."""
@@ -102,6 +115,7 @@ class Exchange(Generic[T]):
     limit: float
     own_limit: bool
     began: float
+    is_extra: bool = False
     _permit: Permit | None = None
     _pause: float = 0.0
     _earlier: list[CallError] = field(default_factory=list[CallError])
@@ -139,7 +153,7 @@ class Exchange(Generic[T]):
 
     def request(self) -> tuple[Request, float]:
         """Return the request and the seconds left for it; raise `TimedOut` where none are."""
-        left = self._left()
+        left = self.left()
         if left <= 0:
             raise self._failed(TimedOut, "the time allowed was over before an attempt could begin")
         call = self.call
@@ -164,7 +178,7 @@ class Exchange(Generic[T]):
         except ValueError as error:
             if not is_success:
                 raise self.refused(status, response.headers, response.body) from error
-            reason = _not_the_api(response.headers.get("content-type", ""), error)
+            reason = self.core.mask(_not_the_api(response.headers.get("content-type", ""), error))
             raise UnexpectedReply(
                 reason, self._context(), status=status, from_server=False, earlier=self._earlier
             ) from error
@@ -172,31 +186,32 @@ class Exchange(Generic[T]):
     def unanswered(self, error: NoAnswer) -> Unavailable:
         """Return the error for an attempt that nobody answered, and note a timeout for the debug log."""
         failure = self._failed(error.kind, self.core.mask(error.reason))
+        failure.says_nothing = error.says_nothing
         _log.debug("%s", failure)
         return failure
 
     def unreadable(self, error: UnreadableReply) -> UnexpectedReply:
         """Return the error for a reply whose body could not be taken."""
         return UnexpectedReply(
-            error.reason, self._context(), status=error.status, from_server=False, earlier=self._earlier
+            self.core.mask(error.reason), self._context(), status=error.status, from_server=False, earlier=self._earlier
         )
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> Refused:
         """Return the error for a status that is not success, and hold back its kind of call where it says when."""
-        detail = _detail(body)
+        detail = _detail(body, self.core.mask)
         retry_after = parse_retry_after(headers.get("retry-after"), self.core.wall_clock())
         if status in _BUSY_STATUSES:
             seconds = _DEFAULT_BUSY_SECONDS if retry_after is None else retry_after
             self.core.breaker.delay(self.call.operation, seconds, self.core.now())
-        text = self.core.mask(detail) if detail is not None else _kind_of_body(headers.get("content-type", ""))
+        text = detail if detail is not None else self.core.mask(_kind_of_body(headers.get("content-type", "")))
         if 300 <= status < 400:  # noqa: PLR2004 - the range of redirections
-            where = self.core.mask(headers.get("location", "nowhere"))
+            where = self.core.mask(headers.get("location", "nowhere"))[:_LONGEST_DETAIL]
             text = f"a redirection to {where}, which is not followed: set the server's URL to where it really is"
         return refusal(status)(
             f"answered {status}: {text}",
             self._context(),
             status=status,
-            detail=self.core.mask(detail or ""),
+            detail=detail or "",
             retry_after=retry_after,
             from_server=detail is not None,
             earlier=self._earlier,
@@ -210,7 +225,7 @@ class Exchange(Generic[T]):
         error = None if state.outcome is None else state.outcome.exception()
         if not isinstance(error, CallError):
             return False
-        decision = decide(error, self.call.repeat, left=self._left(), jitter=self.core.jitter())
+        decision = decide(error, self.call.repeat, left=self.left(), jitter=self.core.jitter())
         if isinstance(decision, Wait):
             self._earlier.append(error)
             self._pause = decision.seconds
@@ -255,10 +270,12 @@ class Exchange(Generic[T]):
 
     def _report(self, outcome: Outcome) -> None:
         if self._permit is not None:
-            self.core.breaker.report(self._permit, outcome, self.core.now(), self.core.jitter())
+            said = Outcome.UNKNOWN if self.is_extra and outcome is Outcome.NO_ANSWER else outcome
+            self.core.breaker.report(self._permit, said, self.core.now(), self.core.jitter())
             self._permit = None
 
-    def _left(self) -> float:
+    def left(self) -> float:
+        """Return the seconds that the call still has."""
         return self.limit - (self.core.now() - self.began)
 
     def _context(self) -> Context:
@@ -278,7 +295,14 @@ class _RetryOptions(TypedDict):
     reraise: bool
 
 
-def _detail(body: bytes) -> str | None:
+def _checked(timeout: object) -> float:
+    """Return the time limit of a caller; it may come from arithmetic, or from a person."""
+    if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and 0 < timeout <= _LONGEST_TIMEOUT:
+        return float(timeout)
+    raise InvalidInput(f"timeout is {timeout!r:.40}: give seconds, above 0 and at most {_LONGEST_TIMEOUT}")
+
+
+def _detail(body: bytes, mask: Callable[[str], str]) -> str | None:
     """Return the sentence in a refusal of Hindsight's own (`None`: the body is not of its shape).
 
     Validation errors come as a list whose `input` echoes what was sent, and `ctx` may too: only where and what is
@@ -295,6 +319,7 @@ def _detail(body: bytes) -> str | None:
         text = "; ".join(_validation_error(row) for row in cast("list[object]", detail))
     else:
         text = detail if isinstance(detail, str) else json.dumps(detail)
+    text = mask(text)  # before it is cut: half a key would not be recognised
     return text if len(text) <= _LONGEST_DETAIL else text[:_LONGEST_DETAIL] + "…"
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from bankclient.api.calls import memory_item
+from bankclient.api.calls import memory_item, tag_texts
 from bankclient.errors import InvalidInput
 from bankclient.scope import PROJECT_TAG_START, recall_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from bankclient.api.models.retain import MemoryItem
     from bankclient.api.models.words import TagGroup, TagsMatch
@@ -38,12 +39,19 @@ def filed(
     hidden = not target.tags and any(asked.bank == target.bank and asked.tags for asked in scope.recall)
     return [
         _filed(memory_item(item, f"items[{number}]"), target, context, is_hidden_by_tags=hidden)
-        for number, item in enumerate(items)
+        for number, item in enumerate(_listed(items, "items", "give a list, or use retain() for one text"))
     ]
 
 
+def _listed(given: object, what: str, mend: str) -> list[Any]:
+    """Return what a caller gave as a list, who may have given one thing in place of several."""
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInput(f"{what} is {type(given).__name__}: {mend}")  # pyright: ignore[reportUnknownArgumentType] - any
+    return list(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any
+
+
 def _filed(item: MemoryItem, target: Target, context: str | None, *, is_hidden_by_tags: bool) -> MemoryItem:
-    own = (item.tags,) if isinstance(item.tags, str) else tuple(item.tags)
+    own = tuple(item.tags)
     foreign = [tag for tag in own if tag.startswith(PROJECT_TAG_START) and tag not in target.tags]
     if foreign:
         raise InvalidInput(
@@ -68,10 +76,10 @@ def narrowed(
 
     Groups are met beside all else: the target's own tags are one more of them.
     """
-    chosen = cast("Filter", recall_filter(target, tags if isinstance(tags, str) else tuple(tags), tags_match))
+    chosen = cast("Filter", recall_filter(target, tag_texts(tags), tags_match))
     if tag_groups is None:
         return chosen
     groups = list(chosen.get("tag_groups", ()))
     if own := chosen.get("tags"):
         groups.append({"tags": own, "match": chosen.get("tags_match", "any")})
-    return {"tag_groups": [*groups, *tag_groups]}
+    return {"tag_groups": [*groups, *_listed(tag_groups, "tag_groups", "give a list of groups")]}

@@ -19,9 +19,9 @@ import httpx
 
 from bankclient import __version__
 from bankclient.client.environment import certificates, proxy_for
-from bankclient.client.network import AsyncBackend, SyncBackend, deadline_in
+from bankclient.client.network import AsyncBackend, SyncBackend, deadline_in, watch_connecting
 from bankclient.client.transport import NoAnswer, Response, UnreadableReply
-from bankclient.errors import ConnectFailed, ConnectionLost, TimedOut
+from bankclient.errors import ConnectFailed, ConnectionLost, InvalidInput, TimedOut
 
 if TYPE_CHECKING:
     import ssl
@@ -36,7 +36,7 @@ CONNECT_LIMIT: Final = 2.0
 IDLE_LIMIT: Final = 20.0
 """Seconds an unused connection is kept: the server closes after exactly 30, and a request must not meet that."""
 _CLOCK_GRAIN: Final = 0.05
-MAX_REPLY_BYTES: Final = 64 * 1024 * 1024
+MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
 USER_AGENT: Final = f"bankclient/{__version__} python/{platform.python_version()} httpx/{httpx.__version__}"
 
 
@@ -53,6 +53,8 @@ class Route:
         """Return the route to `url`; certificates are read only where TLS is spoken."""
         variables = os.environ if environ is None else environ
         proxy, warnings = proxy_for(url, variables)
+        if proxy is not None and not _is_usable(proxy):
+            proxy, warnings = None, [*warnings, "the proxy of the environment is passed over: its address is no URL"]
         tls = None
         if url.startswith("https:") or (proxy is not None and proxy.startswith("https:")):
             tls, more = certificates(variables)
@@ -119,6 +121,14 @@ _LIMITS: Final[_Limits] = {
 }
 
 
+def _is_usable(proxy: str) -> bool:
+    try:
+        _proxy(proxy)
+    except (httpx.InvalidURL, UnicodeError):
+        return False
+    return True
+
+
 def _proxy(proxy: str) -> tuple[httpcore.URL, tuple[bytes, bytes] | None]:
     url = httpx.URL(proxy)
     port = url.port or {"http": 80, "https": 443}.get(url.scheme, 1080)
@@ -161,11 +171,16 @@ class _AsyncBody(httpx.AsyncByteStream):
 
 
 def _build(request: Request, limit: float) -> httpx.Request:
-    timeouts = {"connect": min(CONNECT_LIMIT, limit), "read": None, "write": None, "pool": limit}
+    # A wait for a connection of ours ends a little sooner than the call, so that it is not taken for a silent server.
+    timeouts = {"connect": min(CONNECT_LIMIT, limit), "read": None, "write": None, "pool": limit * 0.98}
     headers = {"accept": "application/json", "accept-encoding": "gzip", "user-agent": USER_AGENT, **request.headers}
-    return httpx.Request(
-        request.method, request.url, headers=headers, content=request.body, extensions={"timeout": timeouts}
-    )
+    try:
+        return httpx.Request(
+            request.method, request.url, headers=headers, content=request.body, extensions={"timeout": timeouts}
+        )
+    except (httpx.InvalidURL, UnicodeError) as error:
+        # An id or a list of tags of tens of thousands of letters, or a host that only looks like an encoded name.
+        raise InvalidInput(f"the address of this call cannot be sent ({error}): shorten what goes into it") from error
 
 
 @contextlib.contextmanager
@@ -174,6 +189,9 @@ def _translated(limit: float) -> Generator[None, None, None]:
     begin = time.monotonic()
     try:
         yield
+    except httpcore.PoolTimeout as error:
+        reason = "all connections of this process to the server are in use"
+        raise NoAnswer(TimedOut, reason, says_nothing=True) from error
     except (httpcore.TimeoutException, TimeoutError) as error:
         if isinstance(error, httpcore.ConnectTimeout) and time.monotonic() - begin < limit - _CLOCK_GRAIN:
             raise NoAnswer(ConnectFailed, f"no connection within {CONNECT_LIMIT:.0f} s") from error
@@ -184,6 +202,32 @@ def _translated(limit: float) -> Generator[None, None, None]:
         raise NoAnswer(ConnectionLost, f"what answers does not speak HTTP to the end: {_name(error)}") from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise NoAnswer(ConnectionLost, f"the connection broke: {_name(error)}") from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "socksio":  # httpcore lets these pass
+            raise
+        raise NoAnswer(ConnectFailed, f"the SOCKS proxy does not speak SOCKS: {_name(error)}") from error
+
+
+@contextlib.contextmanager
+def _beginning() -> Generator[None, None, None]:
+    """Mark the failure of an idle connection: the server had closed it, which is no outage."""
+    with watch_connecting() as connecting:
+        try:
+            yield
+        except (httpcore.NetworkError, httpcore.RemoteProtocolError) as error:
+            if connecting.begun or isinstance(error, httpcore.ConnectError):
+                raise
+            reason = f"an idle connection had been closed: {_name(error)}"
+            raise NoAnswer(ConnectionLost, reason, says_nothing=True) from error
+
+
+@contextlib.contextmanager
+def _readable(status: int) -> Generator[None, None, None]:
+    """Turn broken compression into `UnreadableReply`."""
+    try:
+        yield
+    except httpx.DecodingError as error:
+        raise UnreadableReply(status, f"its compression is broken ({_name(error)})") from error
 
 
 def _name(error: BaseException) -> str:
@@ -199,6 +243,9 @@ class _Collector:
         self._status = response.status_code
         self._pieces: list[bytes] = []
         self._size = 0
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding not in {"", "identity", "gzip"}:  # layers of it would unpack to anything
+            raise UnreadableReply(self._status, f"its encoding is {encoding[:40]!r}, which was not asked for")
         declared = response.headers.get("content-length", "")
         self._check(int(declared) if declared.isdigit() else 0)
 
@@ -226,20 +273,20 @@ class HttpTransport:
 
     def send(self, request: Request, limit: float) -> Response:
         with deadline_in(limit), _translated(limit):
-            answer = self._pool().handle_request(_build(request, limit))
+            with _beginning():
+                answer = self._pool().handle_request(_build(request, limit))
             try:
-                body = _Collector(answer)
-                for piece in answer.iter_bytes():
-                    body.add(piece)
-            except httpx.DecodingError as error:
-                raise UnreadableReply(answer.status_code, f"its compression is broken ({_name(error)})") from error
+                with _readable(answer.status_code):
+                    body = _Collector(answer)
+                    for piece in answer.iter_bytes():
+                        body.add(piece)
             finally:
                 answer.close()
             return Response(answer.status_code, answer.headers, body.body())
 
     @contextlib.contextmanager
     def stream(self, request: Request, limit: float) -> Generator[StreamedResponse, None, None]:
-        with deadline_in(limit), _translated(limit):
+        with deadline_in(limit), _translated(limit), _beginning():
             answer = self._pool().handle_request(_build(request, limit))
         try:
             yield _Streamed(answer, limit)
@@ -266,7 +313,7 @@ class _Streamed:
     def iter_bytes(self) -> Iterator[bytes]:
         pieces = self._answer.iter_bytes()
         while True:
-            with deadline_in(self._limit), _translated(self._limit):
+            with deadline_in(self._limit), _translated(self._limit), _readable(self.status):
                 piece = next(pieces, None)
             if piece is None:
                 return
@@ -283,13 +330,13 @@ class AsyncHttpTransport:
     async def send(self, request: Request, limit: float) -> Response:
         with _translated(limit):
             async with asyncio.timeout(limit):
-                answer = await self._pool().handle_async_request(_build(request, limit))
+                with _beginning():
+                    answer = await self._pool().handle_async_request(_build(request, limit))
                 try:
-                    body = _Collector(answer)
-                    async for piece in answer.aiter_bytes():
-                        body.add(piece)
-                except httpx.DecodingError as error:
-                    raise UnreadableReply(answer.status_code, f"its compression is broken ({_name(error)})") from error
+                    with _readable(answer.status_code):
+                        body = _Collector(answer)
+                        async for piece in answer.aiter_bytes():
+                            body.add(piece)
                 finally:
                     await answer.aclose()
                 return Response(answer.status_code, answer.headers, body.body())
@@ -298,7 +345,8 @@ class AsyncHttpTransport:
     async def stream(self, request: Request, limit: float) -> AsyncGenerator[AsyncStreamedResponse, None]:
         with _translated(limit):
             async with asyncio.timeout(limit):
-                answer = await self._pool().handle_async_request(_build(request, limit))
+                with _beginning():
+                    answer = await self._pool().handle_async_request(_build(request, limit))
         try:
             yield _AsyncStreamed(answer, limit)
         finally:
@@ -330,7 +378,7 @@ class _AsyncStreamed:
     async def iter_bytes(self) -> AsyncIterator[bytes]:
         pieces = self._answer.aiter_bytes()
         while True:
-            with _translated(self._limit):
+            with _translated(self._limit), _readable(self.status):
                 async with asyncio.timeout(self._limit):
                     piece = await anext(pieces, None)
             if piece is None:

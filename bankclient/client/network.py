@@ -15,6 +15,7 @@ import socket
 import threading
 import time
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import httpcore
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
     SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 
-__all__ = ["AsyncBackend", "SyncBackend", "deadline_in"]
+__all__ = ["AsyncBackend", "Connecting", "SyncBackend", "deadline_in", "watch_connecting"]
 
+_connecting: contextvars.ContextVar[Connecting | None] = contextvars.ContextVar("connecting", default=None)
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 _CHUNK: Final = 65536
 
@@ -39,6 +41,30 @@ def deadline_in(seconds: float) -> Generator[None, None, None]:
         yield
     finally:
         _deadline.reset(token)
+
+
+@dataclass(slots=True)
+class Connecting:
+    """Whether a connection was begun: without one, a request went over a connection that had been idle."""
+
+    begun: bool = False
+
+
+@contextlib.contextmanager
+def watch_connecting() -> Generator[Connecting, None, None]:
+    """Give what tells whether this block makes a connection."""
+    seen = Connecting()
+    token = _connecting.set(seen)
+    try:
+        yield seen
+    finally:
+        _connecting.reset(token)
+
+
+def _note_connecting() -> None:
+    seen = _connecting.get()
+    if seen is not None:
+        seen.begun = True
 
 
 def _left(timeout: float | None, error: type[Exception]) -> float | None:
@@ -125,6 +151,7 @@ class SyncBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore.NetworkStream:
+        _note_connecting()
         end = None if timeout is None else time.monotonic() + timeout
         addresses = _known_addresses(host) or self._resolve(host, port, timeout)
         for number, address in enumerate(addresses, start=1):
@@ -152,6 +179,7 @@ class SyncBackend(httpcore.NetworkBackend):
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[SocketOption] | None = None
     ) -> httpcore.NetworkStream:
+        _note_connecting()
         limit = _left(timeout, httpcore.ConnectTimeout)
         return _Stream(self._backend.connect_unix_socket(path, limit, socket_options))
 
@@ -174,6 +202,7 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore.AsyncNetworkStream:
+        _note_connecting()
         end = None if timeout is None else time.monotonic() + timeout
         addresses = _known_addresses(host) or await self._resolve(host, port, timeout)
         for number, address in enumerate(addresses, start=1):
@@ -201,6 +230,7 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore.AsyncNetworkStream:
+        _note_connecting()
         return await self._backend.connect_unix_socket(path, timeout, socket_options)
 
     async def sleep(self, seconds: float) -> None:

@@ -7,6 +7,7 @@ decisions go out. It knows no network and never waits itself.
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -108,7 +109,8 @@ def parse_retry_after(value: str | None, now: float) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
-        return float(text)
+        seconds = float(text)
+        return seconds if math.isfinite(seconds) else None
     try:
         moment = parsedate_to_datetime(text)
         return max(0.0, moment.timestamp() - now)
@@ -144,7 +146,8 @@ def outcome_of(error: CallError | None, *, own_limit: bool) -> Outcome:
     if isinstance(error, BreakerOpen | Disabled):
         return Outcome.UNKNOWN
     if isinstance(error, Unavailable):
-        return Outcome.UNKNOWN if own_limit and isinstance(error, TimedOut) else Outcome.NO_ANSWER
+        proves_nothing = error.says_nothing or (own_limit and isinstance(error, TimedOut))
+        return Outcome.UNKNOWN if proves_nothing else Outcome.NO_ANSWER
     if isinstance(error, ServerError) and error.status in _GATEWAY_STATUSES:
         return Outcome.NO_ANSWER
     return Outcome.ANSWERED
@@ -179,6 +182,7 @@ class Breaker:
     first_pause: float = 1.0
     longest_pause: float = 30.0
     probe_limit: float = 30.0
+    longest_delay: float = 600.0
     _failures: int = 0
     _next_probe: float = 0.0
     _probe_since: float | None = None
@@ -221,5 +225,5 @@ class Breaker:
             self._next_probe = now + pause * (1 + 0.2 * jitter)
 
     def delay(self, kind: str, seconds: float, now: float) -> None:
-        """Hold back calls of `kind` for `seconds`, since the server said that it is full."""
-        self._delayed[kind] = max(self._delayed.get(kind, 0.0), now + seconds)
+        """Hold back calls of `kind` for `seconds`, at most ten minutes, since the server said that it is full."""
+        self._delayed[kind] = max(self._delayed.get(kind, 0.0), now + min(seconds, self.longest_delay))

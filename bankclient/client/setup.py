@@ -7,16 +7,21 @@ opens no connection.
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from pydantic import ValidationError
 
 from bankclient.client.exchange import Core
 from bankclient.client.http import Route
 from bankclient.client.policy import Breaker
+from bankclient.errors import ConfigError
 from bankclient.project import Project, find_project
 from bankclient.scope import Scope, scope_of
 from bankclient.settings import Settings, load
@@ -80,15 +85,37 @@ def set_up(
     """
     project = find_project(folder)
     if settings is None:
-        # The folder as asked for and the project's root: a rule may name either.
-        folders = [Path(folder or os.curdir).absolute(), *([project.root] if project.root else [])]
-        loaded = load(flags=flags, folders=folders)
+        loaded = load(flags=flags, folders=_folders(folder, project))
         settings = loaded.settings
         for warning in loaded.warnings:
             _log.warning("%s", warning)
     elif flags:
-        settings = load(environ={}, flags=settings.model_dump() | dict(flags)).settings
+        settings = _overruled(settings, flags)
     return Setup(settings, project, _core(settings, degrade=degrade, breaker=breaker))
+
+
+def _folders(folder: str | os.PathLike[str] | None, project: Project) -> list[Path]:
+    """Return what a project rule may name: the folder as asked for, and the project's root."""
+    root = [] if project.root is None else [project.root]
+    try:
+        return [Path(folder or os.curdir).absolute(), *root]
+    except FileNotFoundError:  # the current folder was deleted
+        return root
+
+
+def _overruled(settings: Settings, flags: Mapping[str, object]) -> Settings:
+    """Return `settings` with the flags in place of what they name; a URL brings its own password, or none."""
+    kept = settings.model_dump(exclude={"api_userinfo"} if "api_url" in flags else set())
+    try:
+        return Settings.model_validate(kept | dict(flags))
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        raise ConfigError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+
+def _spellings(secret: str) -> set[str]:
+    """Return a secret as an answer may echo it: as it is, in JSON, in a URL."""
+    return {secret, json.dumps(secret)[1:-1], quote(secret, safe=""), quote(secret)}
 
 
 def _core(settings: Settings, *, degrade: bool, breaker: Breaker | None) -> Core:
@@ -101,15 +128,20 @@ def _core(settings: Settings, *, degrade: bool, breaker: Breaker | None) -> Core
     token = settings.api_token.get_secret_value() if settings.api_token else None
     userinfo = settings.api_userinfo.get_secret_value() if settings.api_userinfo else None
     headers: dict[str, str] = {}
+    secrets: set[str] = set() if token is None else {token}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
     elif userinfo is not None:
-        headers["authorization"] = "Basic " + base64.b64encode(userinfo.encode()).decode()
+        user, _, password = userinfo.partition(":")
+        basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+        headers["authorization"] = f"Basic {basic}"
+        secrets |= {userinfo, password, basic}
     return Core(
         base_url="http://embedded" if settings.api_url == EMBEDDED else settings.api_url,
         limits=limits,
         headers=headers,
-        secrets=tuple(secret for secret in (token, userinfo, headers.get("authorization")) if secret),
+        # The longest first: a part of one must not spoil the whole.
+        secrets=tuple(sorted({form for each in secrets if each for form in _spellings(each)}, key=len, reverse=True)),
         breaker=breaker or Breaker(),
         degrade=degrade,
         is_disabled=settings.disabled,

@@ -33,7 +33,7 @@ class Request:
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)  # the key is among them
     body: bytes | None = field(default=None, repr=False)
 
 
@@ -47,12 +47,17 @@ class Response:
 
 
 class NoAnswer(Exception):
-    """Nobody answered; `kind` is the error that a caller gets to see, `reason` a phrase that is never empty."""
+    """Nobody answered; `kind` is the error that a caller gets to see, `reason` a phrase that is never empty.
 
-    def __init__(self, kind: type[Unavailable], reason: str) -> None:
+    `says_nothing` where the server is not to blame: an idle connection that broke when it was used again, or a wait for
+    a free connection of ours.
+    """
+
+    def __init__(self, kind: type[Unavailable], reason: str, *, says_nothing: bool = False) -> None:
         super().__init__(reason)
         self.kind = kind
         self.reason = reason
+        self.says_nothing = says_nothing
 
 
 class UnreadableReply(Exception):

@@ -25,6 +25,7 @@ from bankclient.errors import (
     Conflict,
     ConnectFailed,
     ConnectionLost,
+    InvalidInput,
     NotFound,
     RateLimited,
     Refused,
@@ -458,6 +459,75 @@ def test_no_error_shows_the_key(harness: Harness) -> None:
 def test_the_core_does_not_show_the_key_either(harness: Harness) -> None:
     """Its repr may end up in a traceback."""
     assert "secret-token" not in repr(harness.core)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        refused(400, "x" * 480 + ' se"cret-token ' + "y" * 100),
+        refused(400, {"why": 'se"cret-token'}),
+        Response(400, {"content-type": 'se"cret-token'}, b""),
+        Response(200, {"content-type": 'se"cret-token'}, b""),
+        Response(302, {"location": "http://x/?se%22cret-token"}, b""),
+    ],
+    ids=repr,
+)
+def test_no_spelling_of_the_key_is_shown(harness: Harness, outcome: Response) -> None:
+    """Escaped in JSON or in a URL, or where the sentence is cut."""
+    harness.core.secrets = ('se\\"cret-token', "se%22cret-token", 'se"cret-token')
+    error = harness.fails(RECALL, outcome)
+    assert "cret-token" not in str(error) + repr(vars(error))
+    assert 'se"c' not in str(error)
+
+
+def test_a_request_does_not_show_the_key(harness: Harness) -> None:
+    """A transport of somebody's own may log it."""
+    harness.call(RECALL, FOUND)
+    assert "secret-token" not in repr(harness.sent)
+
+
+@pytest.mark.parametrize("timeout", [float("nan"), float("inf"), 0, -1, True, "5", 10**400])
+def test_a_timeout_that_is_no_time_is_refused(harness: Harness, timeout: Any) -> None:  # noqa: ANN401 - the point
+    """Before anything is sent."""
+    with pytest.raises(InvalidInput, match="timeout"):
+        harness.call(RECALL, timeout=timeout)
+    assert harness.sent == []
+
+
+def test_asking_for_the_version_is_inside_the_limit(harness: Harness) -> None:
+    """What the question took is not there for the call."""
+    call = calls.recall("b", "which port", tag_groups=[{"tags": ["a"]}])
+    error = harness.fails(call, 100.0, timeout=2.0)
+    assert isinstance(error, TimedOut)
+    assert harness.clock.now() == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("retry_after", ["86400", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_no_retry_after_holds_calls_back_for_longer_than_ten_minutes(harness: Harness, retry_after: str) -> None:
+    """One answer must not switch memory off for a day."""
+    harness.refusal(*[refused(503, retry_after=retry_after)] * 4)
+    harness.clock.advance(601)
+    assert harness.call(RECALL, FOUND).results == ()
+
+
+def test_a_connection_that_broke_while_idle_opens_no_breaker(harness: Harness) -> None:
+    """The write is lost, and said to be; the server is not taken for gone."""
+    harness.fails(SYNC_RETAIN, NoAnswer(ConnectionLost, "an idle connection had been closed", says_nothing=True))
+    assert harness.call(SYNC_RETAIN, STORED).success
+
+
+def test_an_extra_call_that_fails_opens_no_breaker(harness: Harness) -> None:
+    """It was not what the caller asked for."""
+    caller: Any = harness.callers[harness.kind]
+    harness.outcomes[:] = [NOBODY] * 4
+
+    def send() -> object:
+        sent = caller.call(RECALL, extra=True)
+        return asyncio.run(sent) if harness.kind == "async" else sent
+
+    with pytest.raises(ConnectFailed):
+        send()
+    assert not harness.core.breaker.is_open()
 
 
 def test_errors_survive_pickling(harness: Harness) -> None:

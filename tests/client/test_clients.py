@@ -21,12 +21,14 @@ import bankclient.client.sync
 from bankclient import AsyncBankClient, BankClient, ConfigError, InvalidInput, MemoryItem, Settings, Unavailable, calls
 from bankclient.api.models.recall import RecalledMemory, RecallResult
 from bankclient.client.merge import merge
-from bankclient.errors import Disabled, NotFound, OperationFailed, TimedOut, UnexpectedReply
-from bankclient.testing.answers import Drip, Reply
+from bankclient.errors import Disabled, NotFound, OperationFailed, Refused, TimedOut, UnexpectedReply
+from bankclient.testing.answers import Drip, Reply, Reset, Silence
 from bankclient.testing.scripted import ScriptedRequest, ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from bankclient.testing.answers import Answer
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -176,6 +178,108 @@ def test_a_tag_that_would_hide_or_misfile_a_memory_is_refused(
     else:
         assert client.retain("x", scope=scope, tags=tags).success
     assert len(server.requests) == (0 if refused else 1)
+
+
+@pytest.mark.parametrize("tag", ["pro\x00ject:other", "\x00project:other", "project:\x00other"])
+def test_a_tag_is_judged_as_it_would_be_stored(
+    connect: Callable[..., Face], server: ScriptedServer, project: Path, tag: str
+) -> None:
+    """The server drops a NUL, and with it what hid another project's tag."""
+    with pytest.raises(InvalidInput, match="another project"):
+        connect(server.url, folder=project).retain("x", tags=[tag])
+    assert server.requests == ()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"tags": [1]},
+        {"tags": 5},
+        {"tags": b"x"},
+        {"tags": [["a"]]},
+        {"scope": "Global"},
+        {"scope": None},
+        {"document_id": "a\x00"},
+        {"document_id": "\udcff"},
+        {"document_id": " "},
+    ],
+    ids=repr,
+)
+def test_arguments_of_the_wrong_kind_are_refused(
+    connect: Callable[..., Face], server: ScriptedServer, arguments: dict[str, Any]
+) -> None:
+    """With a named error, and before anything is sent: mended ids would make two documents one."""
+    with pytest.raises(InvalidInput):
+        connect(server.url).retain("x", **arguments)
+    assert server.requests == ()
+
+
+@pytest.mark.parametrize("items", ["hello", {"content": "x"}, 5, None, b"x"], ids=repr)
+def test_one_thing_in_place_of_a_list_is_refused(
+    connect: Callable[..., Face], server: ScriptedServer, items: object
+) -> None:
+    """A text is not a list of its letters."""
+    with pytest.raises(InvalidInput, match="retain"):
+        connect(server.url).retain_many(items)
+    assert server.requests == ()
+
+
+@pytest.mark.parametrize("arguments", [{"tags": 5}, {"tags": [["a"]]}, {"tag_groups": 5}, {"tag_groups": {}}], ids=repr)
+def test_filters_of_the_wrong_kind_are_refused(
+    connect: Callable[..., Face], server: ScriptedServer, arguments: dict[str, Any]
+) -> None:
+    """Nothing is asked for instead."""
+    with pytest.raises(InvalidInput):
+        connect(server.url).recall("x", **arguments)
+    assert server.requests == ()
+
+
+def test_the_global_bank_named_outright_keeps_its_filter(
+    connect: Callable[..., Face], server: ScriptedServer, project: Path
+) -> None:
+    """With a bank for each project, the shared one may hold what other scopings filed there."""
+    client = connect(folder=project, settings=Settings(api_url=server.url, bank_id="base", scoping="per-project"))
+    client.recall("x", bank="base")
+    client.reflect("x", bank="base")
+    assert all(body["tags"] == ["project:general"] for body in bodies(server))
+
+
+def test_settings_may_be_overruled_by_arguments(connect: Callable[..., Face], server: ScriptedServer) -> None:
+    """All else of them stays; a new URL brings its own password, or none."""
+    settings = Settings(api_url="http://me:pw@memory.invalid", recall_budget="low", bank_id="old")
+    client = connect(server.url, settings=settings, bank="new", token="hsk-1")
+    client.recall("x")
+    (request,) = server.requests
+    assert request.path.split("/")[4] == "new"
+    assert request.json()["budget"] == "low"
+    assert request.headers["authorization"] == "Bearer hsk-1"
+    with pytest.raises(ConfigError, match="bank_id"):
+        connect(settings=settings, bank="a/b")
+
+
+def test_a_user_without_a_password_is_basic_too(connect: Callable[..., Face], server: ScriptedServer) -> None:
+    """The form has a colon in any case."""
+    connect(server.url.replace("http://", "http://only@")).recall("x")
+    assert server.requests[0].headers["authorization"] == "Basic b25seTo="
+
+
+def test_no_part_of_a_password_is_shown(connect: Callable[..., Face]) -> None:
+    """Not where the server echoes the password alone, or the header."""
+    echo = Reply(401, json={"detail": "bad password p@ss / p%40ss / bWU6cEBzcw=="})
+    with ScriptedServer(echo) as server, pytest.raises(Refused) as caught:
+        connect(server.url.replace("http://", "http://me:p%40ss@")).recall("x")
+    assert not any(form in str(caught.value) for form in ("p@ss", "p%40ss", "bWU6"))
+
+
+def test_a_deleted_current_folder_is_no_crash(
+    connect: Callable[..., Face], server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is an unresolved project."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert not connect(server.url).scope.resolved
 
 
 def test_a_background_retain_gets_an_identity(connect: Callable[..., Face], server: ScriptedServer) -> None:
@@ -370,12 +474,16 @@ def test_a_mission_is_given_to_a_bank_that_has_none(connect: Callable[..., Face]
     assert server.requests[1].json() == {"reflect_mission": "You keep notes."}
 
 
-def test_a_mission_that_cannot_be_set_does_not_cost_the_answer(connect: Callable[..., Face]) -> None:
-    """It is an extra."""
-    script = [Reply(403, json={"detail": "no"}), Reply(json={"text": "an answer"})]
-    with ScriptedServer(*script) as server:
+@pytest.mark.parametrize("trouble", [Reply(403, json={"detail": "no"}), Reset(), Silence(), Reply(502)], ids=repr)
+def test_a_mission_that_cannot_be_set_does_not_cost_the_answer(connect: Callable[..., Face], trouble: Answer) -> None:
+    """It is an extra: neither the breaker nor the call's limit is used up by it."""
+
+    def handle(request: ScriptedRequest) -> Answer:
+        return Reply(json={"text": "an answer"}) if request.path.endswith("/reflect") else trouble
+
+    with ScriptedServer(handler=handle) as server:
         client = connect(settings=Settings(api_url=server.url, bank_mission="You keep notes."))
-        assert client.reflect("why").text == "an answer"
+        assert client.reflect("why", timeout=4.0).text == "an answer"
 
 
 def page(total: int) -> Callable[[ScriptedRequest], Reply]:
@@ -397,6 +505,15 @@ def test_iterators_go_through_all_pages(connect: Callable[..., Face], total: int
         found = connect(server.url).memories.iterate()
         assert [memory.id for memory in found] == [str(number) for number in range(total)]
         assert len(server.requests) == requests
+
+
+@pytest.mark.parametrize("offset", [0, -3, 10**9, None])
+def test_an_iterator_ends_on_a_server_that_knows_no_pages(connect: Callable[..., Face], offset: int | None) -> None:
+    """It sends the same again, whatever it says of offset and total."""
+    said = {} if offset is None else {"offset": offset}
+    same = Reply(json={"items": [memory("1")], "total": 10**6, "limit": 1} | said)
+    with ScriptedServer(handler=lambda _: same) as server:
+        assert len(connect(server.url).memories.iterate()) == 1
 
 
 def test_an_operation_is_waited_for(connect: Callable[..., Face]) -> None:
@@ -421,6 +538,12 @@ def test_waiting_ends_at_its_limit(connect: Callable[..., Face]) -> None:
     """The operation goes on, and the error says so."""
     reply = Reply(json={"operation_id": "o", "status": "pending"})
     with ScriptedServer(handler=lambda _: reply) as server, pytest.raises(TimedOut, match="still pending"):
+        connect(server.url).operations.wait("6ba7b810-9dad-11d1-80b4-00c04fd430c8", timeout=0.2)
+
+
+def test_waiting_for_a_silent_server_ends_at_its_limit_too(connect: Callable[..., Face]) -> None:
+    """Each question has no more than what is left."""
+    with ScriptedServer(Silence()) as server, pytest.raises(TimedOut):
         connect(server.url).operations.wait("6ba7b810-9dad-11d1-80b4-00c04fd430c8", timeout=0.2)
 
 
@@ -475,6 +598,18 @@ def test_a_streams_refusal_is_raised_at_its_beginning() -> None:
         client.stream(calls.request("GET", "/v1/x")),
     ):
         raise AssertionError("there is nothing to read")
+
+
+def test_a_streams_refusal_is_read_in_part_only() -> None:
+    """However long or slow its body is."""
+    endless = Reply(500, body=b"x" * 5_000_000)
+    with (
+        ScriptedServer(endless, Drip(Reply(500, body=b"x" * 1000), every=0.05)) as server,
+        BankClient(server.url) as client,
+    ):
+        for _ in range(2):
+            with pytest.raises(Refused), client.stream(calls.request("GET", "/v1/x"), timeout=0.3):
+                raise AssertionError("there is nothing to read")
 
 
 def test_html_in_place_of_json_is_one_named_error(connect: Callable[..., Face]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,14 @@ DEAD = "http://127.0.0.1:9"
         ("localhost.example.org", False),
         ("10.0.0.1", False),
         ("128.0.0.1", False),
+        ("127.1", True),
+        ("2130706433", True),
+        ("0x7f000001", True),
+        ("::ffff:127.0.0.1", True),
+        ("0", True),
+        ("::", True),
+        ("::ffff:10.0.0.1", False),
+        ("", False),
     ],
 )
 def test_loopback_is_told_by_name_and_address(host: str, expected: bool) -> None:
@@ -56,6 +65,7 @@ def test_loopback_never_goes_through_a_proxy(url: str, no_proxy: str | None) -> 
         ("https://memory.example", {"ALL_PROXY": "http://all:1"}, "http://all:1"),
         ("http://memory.example", {"HTTP_PROXY": " "}, None),
         ("http://memory.example", {"HTTP_PROXY": "http://p:1", "REQUEST_METHOD": "GET"}, None),
+        ("http://memory.example", {"ALL_PROXY": "HTTP://Proxy:1"}, "http://Proxy:1"),
         ("http://memory.example", {}, None),
     ],
 )
@@ -85,6 +95,8 @@ def test_the_proxy_fits_the_urls_scheme(url: str, environ: dict[str, str], proxy
         ("[fd00::1]", "fd00::/8", True),
         ("[fd00::1]", "[fd00::1]", True),
         ("memory.example", ",,", False),
+        ("memory.example", "memory.example:²", False),
+        ("memory.example", "memory.example:" + "9" * 5000, False),
     ],
 )
 def test_no_proxy_knows_hosts_suffixes_ports_and_networks(host: str, no_proxy: str, direct: bool) -> None:
@@ -132,6 +144,13 @@ def test_a_missing_certificate_path_is_one_warning(name: str, tmp_path: Path) ->
     assert context.get_ca_certs()
     assert len(warnings) == 1
     assert warnings[0].startswith(name)
+
+
+def test_a_certificate_file_that_would_never_end_is_one_warning(tmp_path: Path) -> None:
+    """Reading a FIFO waits for whoever writes to it."""
+    os.mkfifo(tmp_path / "ca.pem")
+    _, warnings = certificates({"SSL_CERT_FILE": str(tmp_path / "ca.pem")})
+    assert len(warnings) == 1
 
 
 def test_a_certificate_file_that_is_none_is_one_warning(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import respx
 from bankclient.client import http as module
 from bankclient.client.http import AsyncHttpTransport, HttpTransport, Route
 from bankclient.client.transport import NoAnswer, Request, Response, UnreadableReply
-from bankclient.errors import ConnectFailed, ConnectionLost, TimedOut, Unavailable
+from bankclient.errors import ConnectFailed, ConnectionLost, InvalidInput, TimedOut, Unavailable
 from bankclient.testing.answers import Cut, Drip, Flood, Raw, Reply, Reset, Silence
 from bankclient.testing.scripted import ScriptedServer, black_hole
 
@@ -283,6 +283,63 @@ def test_a_compressed_reply_counts_as_what_it_becomes(sender: Sender, monkeypatc
     reply = Reply(body=bomb, headers={"content-encoding": "gzip"})
     with ScriptedServer(reply) as server, pytest.raises(UnreadableReply, match="larger than"):
         sender.send(get(server.url), 5)
+
+
+def test_layers_of_compression_are_refused(sender: Sender) -> None:
+    """Each layer could unpack to a thousand times its size."""
+    layers = Reply(body=gzip.compress(gzip.compress(b"x" * 1000)), headers={"content-encoding": "gzip, gzip"})
+    with ScriptedServer(layers) as server, pytest.raises(UnreadableReply, match="gzip, gzip"):
+        sender.send(get(server.url), 5)
+
+
+def test_broken_compression_is_unreadable_in_a_stream_too(sender: Sender) -> None:
+    """As it is in a whole answer."""
+    broken = Reply(body=b"not gzip", headers={"content-encoding": "gzip"})
+    with ScriptedServer(broken) as server, pytest.raises(UnreadableReply, match="compression"):
+        sender.stream(get(server.url), 5)
+
+
+def test_an_address_that_is_too_long_is_the_callers_mistake(sender: Sender) -> None:
+    """Nothing is sent."""
+    with pytest.raises(InvalidInput, match="shorten"):
+        sender.send(get("http://memory.invalid", "/" + "x" * 70_000), 5)
+
+
+def test_a_connection_that_broke_while_idle_says_nothing_about_the_server(sender: Sender) -> None:
+    """The server had closed it, and the request met that; on a new connection the same is an outage."""
+    with ScriptedServer(HELLO, Reset(), Reset()) as server:
+        sender.send(get(server.url), 5)
+        idle, _ = failure(sender, get(server.url), 5)
+        fresh, _ = failure(sender, get(server.url), 5)
+    assert (idle.kind, idle.says_nothing) == (ConnectionLost, True)
+    assert (fresh.kind, fresh.says_nothing) == (ConnectionLost, False)
+
+
+def test_waiting_for_a_connection_of_ours_says_nothing_about_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is our own crowd."""
+    monkeypatch.setitem(module._LIMITS, "max_connections", 1)
+    with ScriptedServer(Silence(), Silence()) as server:
+        transport = HttpTransport(Route())
+
+        def wait_in_vain() -> None:
+            with pytest.raises(NoAnswer):
+                transport.send(get(server.url), 2)
+
+        first = threading.Thread(target=wait_in_vain)
+        first.start()
+        server.wait_for(lambda it: len(it.requests) == 1)
+        with pytest.raises(NoAnswer) as caught:
+            transport.send(get(server.url), 0.3)
+        first.join()
+        transport.close()
+    assert (caught.value.kind, caught.value.says_nothing) == (TimedOut, True)
+
+
+def test_a_proxys_address_that_is_none_is_one_warning() -> None:
+    """And the way is direct."""
+    route = Route.to("http://memory.invalid", {"HTTP_PROXY": "http://1.2.3.256:1"})
+    assert route.proxy is None
+    assert len(route.warnings) == 1
 
 
 def test_a_declared_size_beyond_the_limit_is_not_even_read(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,7 @@ from bankclient.api.calls._reflect import reflect
 from bankclient.api.calls._request import JSON, request
 from bankclient.api.calls._retain import memory_item, retain, retain_many
 from bankclient.api.calls._server import health, live, version
+from bankclient.api.calls._values import tag_texts
 
 __all__ = [
     "JSON",
@@ -84,5 +85,6 @@ __all__ = [
     "retain",
     "retain_many",
     "retry_operation",
+    "tag_texts",
     "version",
 ]

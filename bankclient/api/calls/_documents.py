@@ -66,7 +66,7 @@ def list_documents(
 
 def get_document(bank: str, document_id: str) -> Call[Document]:
     """Read a document. One whose id ends in `/chunks` or `/history` cannot be read: the server takes it for a route."""
-    name = values.identifier(document_id, "document_id")
+    name = values.document_id(document_id, "document_id")
     if name.endswith(("/chunks", "/history")):
         raise InvalidInput(f"document_id {name!r} ends like a route of the server: find it with list_documents(q=…)")
     return bank_call(
@@ -100,7 +100,7 @@ def patch_document(
         "PATCH",
         bank,
         "documents",
-        values.identifier(document_id, "document_id"),
+        values.document_id(document_id, "document_id"),
         read=_READ_DONE,
         empty=not_done,
         body=body,
@@ -115,7 +115,7 @@ def delete_document(bank: str, document_id: str) -> Call[Done]:
         "DELETE",
         bank,
         "documents",
-        values.identifier(document_id, "document_id"),
+        values.document_id(document_id, "document_id"),
         read=_READ_DONE,
         empty=not_done,
         repeat=Repeat.IDENTIFIED,
@@ -131,7 +131,7 @@ def list_chunks(
         "GET",
         bank,
         "documents",
-        values.identifier(document_id, "document_id"),
+        values.document_id(document_id, "document_id"),
         "chunks",
         read=_READ_CHUNKS,
         empty=lambda: Page[DocumentChunk](items=(), degraded=True),

@@ -71,7 +71,7 @@ def list_memories(
             "q": values.maybe(values.text, q, "q"),
             "type": values.maybe(values.fact_type, fact_type, "fact_type"),
             **filters,
-            "document_id": values.maybe(values.identifier, document_id, "document_id"),
+            "document_id": values.maybe(values.document_id, document_id, "document_id"),
             "entity_id": values.maybe(values.uuid_text, entity_id, "entity_id"),
             "state": values.maybe(_state, state, "state"),
             "consolidation_state": values.maybe(_consolidation_state, consolidation_state, "consolidation_state"),

@@ -137,7 +137,15 @@ def _read_operation(raw: bytes) -> RetainResult:
 
 
 def memory_item(given: object, what: str = "item") -> MemoryItem:
-    """Return a text or a mapping of fields as an item; raises `InvalidInput` for anything else, naming `what`."""
+    """Return a text, a mapping of fields or an item as an item whose tags are a tuple of clean texts.
+
+    Raises `InvalidInput` for anything else, naming `what`.
+    """
+    item = _as_item(given, what)
+    return dataclasses.replace(item, tags=tuple(values.maybe(values.texts, item.tags, f"{what}.tags") or ()))
+
+
+def _as_item(given: object, what: str) -> MemoryItem:
     if isinstance(given, MemoryItem):
         return given
     if isinstance(given, str):
@@ -159,7 +167,7 @@ def _fields_of(item: MemoryItem, prefix: str) -> dict[str, Any]:
 
     fields = values.given(
         content=_content(item.content, named("content")),
-        document_id=values.maybe(values.identifier, item.document_id, named("document_id")),
+        document_id=values.maybe(values.document_id, item.document_id, named("document_id")),
         tags=values.maybe(values.texts, item.tags, named("tags")) or None,
         timestamp=values.maybe(_timestamp, item.timestamp, named("timestamp")),
         context=values.maybe(values.text, item.context, named("context")),

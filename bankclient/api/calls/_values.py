@@ -20,6 +20,7 @@ from bankclient.errors import InvalidInput
 __all__ = [
     "Check",
     "budget",
+    "document_id",
     "fact_type",
     "fact_types",
     "given",
@@ -34,6 +35,7 @@ __all__ = [
     "number",
     "scopes",
     "switch",
+    "tag_texts",
     "text",
     "texts",
     "uuid_text",
@@ -95,6 +97,14 @@ def identifier(value: object, what: str) -> str:
     return cleaned
 
 
+def document_id(value: object, what: str) -> str:
+    """Return a document's id as it is: mended, two ids would become one, and one document replace the other."""
+    cleaned = identifier(value, what)
+    if cleaned != value:
+        raise InvalidInput(f"{what} holds a NUL or a lone surrogate, which no server keeps: take it out")
+    return cleaned
+
+
 def texts(value: object, what: str) -> list[str]:
     """Return a list of texts without repeats. One text is a list of one, never a list of its letters."""
     if isinstance(value, str):
@@ -104,6 +114,11 @@ def texts(value: object, what: str) -> list[str]:
     items = [text(item, f"{what}[{position}]") for position, item in enumerate(value)]
     # A set has another order in every process, and the same call should be the same bytes.
     return sorted(set(items)) if isinstance(value, (set, frozenset)) else list(dict.fromkeys(items))
+
+
+def tag_texts(tags: Iterable[str] | str) -> list[str]:
+    """Return a caller's tags as clean texts without repeats; raises `InvalidInput` for what are none."""
+    return texts(tags, "tags")
 
 
 def word(literal: object) -> Check[str]:

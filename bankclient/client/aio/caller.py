@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenacity import AsyncRetrying
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncCaller"]
 
 T = TypeVar("T")
+_LONGEST_REFUSAL: Final = 65_536
 
 
 class AsyncCaller:
@@ -42,15 +43,17 @@ class AsyncCaller:
         self.sleep = sleep
         self._capabilities: Capabilities | None = None
 
-    async def call(self, call: Call[T], *, timeout: float | None = None) -> T:
+    async def call(self, call: Call[T], *, timeout: float | None = None, extra: bool = False) -> T:
         """Return the parsed answer to `call`.
 
         `timeout` is wall-clock time in seconds for all attempts together; `None` is the setting for this kind of call.
         Raises `Unavailable` where no answer came, `Refused` where it is not the one asked for; a degraded client
-        returns the call's empty answer instead while its server is away.
+        returns the call's empty answer instead while its server is away. The failure of an `extra` call says nothing
+        to the breaker.
         """
-        exchange = self.core.begin(await self._fitted(call), timeout)
+        exchange = self.core.begin(call, timeout, extra=extra)
         try:
+            await self._fit(exchange)
             answer: T = await AsyncRetrying(sleep=self.sleep, **exchange.retry_options())(
                 partial(self._attempt, exchange)
             )
@@ -64,7 +67,7 @@ class AsyncCaller:
 
     async def _attempt(self, exchange: Exchange[T]) -> T:
         exchange.open()
-        if exchange.last_error is not None and not await self._may_repeat(exchange.call):
+        if exchange.last_error is not None and not await self._may_repeat(exchange):
             raise exchange.given_up(exchange.last_error)
         request, left = exchange.request()
         try:
@@ -91,7 +94,7 @@ class AsyncCaller:
             request, left = exchange.request()
             async with self._transport.stream(request, left) as answer:
                 if answer.status >= 300:  # noqa: PLR2004 - what is not success
-                    body = b"".join([piece async for piece in answer.iter_bytes()])
+                    body = await self._beginning(answer, exchange)
                     raise exchange.refused(answer.status, answer.headers, body)  # noqa: TRY301 - where the body is
                 exchange.succeeded()
                 yield answer
@@ -99,6 +102,10 @@ class AsyncCaller:
             failure = exchange.unanswered(error)
             exchange.settle(failure)
             raise failure from error.__cause__
+        except UnreadableReply as error:
+            unreadable = exchange.unreadable(error)
+            exchange.settle(unreadable)
+            raise unreadable from error.__cause__
         except CallError as error:
             exchange.settle(error)
             raise
@@ -106,11 +113,20 @@ class AsyncCaller:
             exchange.abandon()
             raise
 
-    async def capabilities(self) -> Capabilities:
+    async def _beginning(self, answer: AsyncStreamedResponse, exchange: Exchange[Any]) -> bytes:
+        """Return the beginning of a refusal's body: enough for its sentence, however long or slow the rest is."""
+        body = b""
+        async for piece in answer.iter_bytes():
+            body += piece
+            if len(body) > _LONGEST_REFUSAL or exchange.left() <= 0:
+                break
+        return body[:_LONGEST_REFUSAL]
+
+    async def capabilities(self, *, timeout: float | None = None) -> Capabilities:
         """Return what the server's version can do, asked once and kept; raises as `call` does."""
         if self._capabilities is not None:
             return self._capabilities
-        answer = await self.version()
+        answer = await self.version(timeout=timeout)
         known = Capabilities.of(answer.api_version)
         if not answer.degraded:
             self._capabilities = known
@@ -118,27 +134,32 @@ class AsyncCaller:
 
     async def version(self, *, timeout: float | None = None) -> Version:
         """Return the server's version; one before 1.0 has it under another path."""
+        began = self.core.now()
         try:
             return await self.call(calls.version(), timeout=timeout)
         except NotFound:
-            return await self.call(calls.version(path="/version"), timeout=timeout)
+            left = self.core.left("request", timeout, began)
+            return await self.call(calls.version(path="/version"), timeout=left)
 
-    async def _fitted(self, call: Call[T]) -> Call[T]:
-        """Return `call` after checking it against the server's version, where it rests on something newer.
+    async def _fit(self, exchange: Exchange[Any]) -> None:
+        """Check a call against the server's version, within its time, where it rests on something newer.
 
         A read asks for the version first, and so does an append, which an old server would take for a replacement. No
         other write waits for that: it is checked if the version is known.
         """
+        call = exchange.call
         if call.needs and (call.repeat is Repeat.READ or "append" in call.needs):
-            await self.capabilities()
-        return call if self._capabilities is None else self._capabilities.fit(call)
+            await self.capabilities(timeout=exchange.left())
+        if self._capabilities is not None:
+            exchange.call = self._capabilities.fit(call)
 
-    async def _may_repeat(self, call: Call[Any]) -> bool:
+    async def _may_repeat(self, exchange: Exchange[Any]) -> bool:
         """Return whether a second send is safe: an old server ignores operation ids, and would store a second copy."""
-        if "operation_ids" not in call.needs or call.repeat is not Repeat.IDENTIFIED:
+        if "operation_ids" not in exchange.call.needs or exchange.call.repeat is not Repeat.IDENTIFIED:
             return True
         try:
-            return (await self.capabilities()).operation_ids
+            left = self.core.left(exchange.call.time_limit, exchange.limit, exchange.began)
+            return (await self.capabilities(timeout=left)).operation_ids
         except CallError:
             return False
 

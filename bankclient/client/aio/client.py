@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, cast
 from uuid import uuid4
 
 from bankclient.api import calls
@@ -23,7 +23,7 @@ from bankclient.client.filing import filed, narrowed
 from bankclient.client.http import AsyncHttpTransport
 from bankclient.client.merge import merge
 from bankclient.client.setup import set_up
-from bankclient.errors import BankclientError, NotFound
+from bankclient.errors import CallError, NotFound
 
 if TYPE_CHECKING:
     import os
@@ -49,6 +49,7 @@ __all__ = ["AsyncBankClient"]
 
 T = TypeVar("T")
 _log = logging.getLogger("bankclient.client")
+_EXTRA_SHARE: Final = 4
 
 
 class AsyncBankClient:
@@ -207,6 +208,7 @@ class AsyncBankClient:
         max_tokens = self.settings.recall_max_tokens if max_tokens is None else max_tokens
         types = cast("tuple[FactType, ...]", self.settings.recall_types) if types is None else types
         answers: list[RecallResult] = []
+        began = self._caller.core.now()
         for target in self._recall_targets(bank):
             call = calls.recall(
                 target.bank,
@@ -225,7 +227,8 @@ class AsyncBankClient:
                 trace=trace,
             )
             try:
-                answers.append(await self._caller.call(call, timeout=timeout))
+                left = self._caller.core.left("recall", timeout, began) if answers else timeout
+                answers.append(await self._caller.call(call, timeout=left))
             except NotFound as error:
                 if not error.is_missing_bank:
                     raise
@@ -233,7 +236,11 @@ class AsyncBankClient:
         return merge(answers, max_tokens)
 
     def _recall_targets(self, bank: str | None) -> tuple[Target, ...]:
-        return self.scope.recall if bank is None else (replace(self.scope.recall[0], bank=bank),)
+        """Return what to ask: the scope's banks, or the one named, with the tags that the scope has for it."""
+        if bank is None:
+            return self.scope.recall
+        own = [target for target in self.scope.recall if target.bank == bank]
+        return (own[0] if own else replace(self.scope.recall[0], bank=bank),)
 
     async def reflect(
         self,
@@ -268,25 +275,34 @@ class AsyncBankClient:
             include_facts=include_facts,
             include_tool_calls=include_tool_calls,
         )
-        await self._give_mission(target.bank)
-        return await self._caller.call(call, timeout=timeout)
+        began = self._caller.core.now()
+        await self._give_mission(target.bank, timeout)
+        left = self._caller.core.left("reflect", timeout, began) if self.settings.bank_mission else timeout
+        return await self._caller.call(call, timeout=left)
 
-    async def _give_mission(self, bank: str) -> None:
-        """Set the bank's mission once, if one is configured and the bank has none; never at the cost of the call."""
+    async def _give_mission(self, bank: str, timeout: float | None) -> None:
+        """Set the bank's mission once, if one is configured and the bank has none.
+
+        It is an extra: it takes a quarter of the call's time at most, and its failure costs the call nothing more.
+        """
         mission = self.settings.bank_mission
         if mission is None or bank in self._has_mission:
             return
-        self._has_mission.add(bank)
+        core = self._caller.core
+        share = min(core.limits["request"], (core.limits["reflect"] if timeout is None else timeout) / _EXTRA_SHARE)
+        began = core.now()
         try:
-            if not await self._mission_of(bank):
-                await self._caller.call(calls.put_bank(bank, reflect_mission=mission))
-        except BankclientError as error:
-            self._has_mission.discard(bank)
+            if not await self._mission_of(bank, share):
+                call = calls.put_bank(bank, reflect_mission=mission)
+                await self._caller.call(call, timeout=core.left("request", share, began), extra=True)
+            self._has_mission.add(bank)
+        except CallError as error:
             _log.debug("the mission of bank %r is not set: %s", bank, error)
 
-    async def _mission_of(self, bank: str) -> object:
+    async def _mission_of(self, bank: str, timeout: float) -> object:
         try:
-            return (await self._caller.call(calls.get_bank_config(bank))).config.get("reflect_mission")
+            config = await self._caller.call(calls.get_bank_config(bank), timeout=timeout, extra=True)
+            return config.config.get("reflect_mission")
         except NotFound as error:
             if error.is_missing_bank:
                 return None

@@ -32,11 +32,16 @@ class AsyncResource:
         """Yield the entries of all pages.
 
         What is added or removed meanwhile shifts the pages: an entry may then come twice or not at all, as on any such
-        server.
+        server. One that knows no pages sends the same again, which ends it.
         """
-        offset: int | None = 0
-        while offset is not None:
+        offset = 0
+        before: tuple[T, ...] = ()
+        while True:
             page = await self._caller.call(page_at(offset))
+            if page.items == before:
+                return
             for entry in page.items:
                 yield entry
-            offset = page.next_offset
+            offset, before = offset + len(page.items), page.items
+            if not page.items or offset >= page.total:
+                return

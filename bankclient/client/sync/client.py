@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, cast
 from uuid import uuid4
 
 from bankclient.api import calls
@@ -24,7 +24,7 @@ from bankclient.client.sync.caller import Caller
 from bankclient.client.sync.documents import Documents
 from bankclient.client.sync.memories import Memories
 from bankclient.client.sync.operations import Operations
-from bankclient.errors import BankclientError, NotFound
+from bankclient.errors import CallError, NotFound
 
 if TYPE_CHECKING:
     import os
@@ -50,6 +50,7 @@ __all__ = ["BankClient"]
 
 T = TypeVar("T")
 _log = logging.getLogger("bankclient.client")
+_EXTRA_SHARE: Final = 4
 
 
 class BankClient:
@@ -208,6 +209,7 @@ class BankClient:
         max_tokens = self.settings.recall_max_tokens if max_tokens is None else max_tokens
         types = cast("tuple[FactType, ...]", self.settings.recall_types) if types is None else types
         answers: list[RecallResult] = []
+        began = self._caller.core.now()
         for target in self._recall_targets(bank):
             call = calls.recall(
                 target.bank,
@@ -226,7 +228,8 @@ class BankClient:
                 trace=trace,
             )
             try:
-                answers.append(self._caller.call(call, timeout=timeout))
+                left = self._caller.core.left("recall", timeout, began) if answers else timeout
+                answers.append(self._caller.call(call, timeout=left))
             except NotFound as error:
                 if not error.is_missing_bank:
                     raise
@@ -234,7 +237,11 @@ class BankClient:
         return merge(answers, max_tokens)
 
     def _recall_targets(self, bank: str | None) -> tuple[Target, ...]:
-        return self.scope.recall if bank is None else (replace(self.scope.recall[0], bank=bank),)
+        """Return what to ask: the scope's banks, or the one named, with the tags that the scope has for it."""
+        if bank is None:
+            return self.scope.recall
+        own = [target for target in self.scope.recall if target.bank == bank]
+        return (own[0] if own else replace(self.scope.recall[0], bank=bank),)
 
     def reflect(
         self,
@@ -269,25 +276,34 @@ class BankClient:
             include_facts=include_facts,
             include_tool_calls=include_tool_calls,
         )
-        self._give_mission(target.bank)
-        return self._caller.call(call, timeout=timeout)
+        began = self._caller.core.now()
+        self._give_mission(target.bank, timeout)
+        left = self._caller.core.left("reflect", timeout, began) if self.settings.bank_mission else timeout
+        return self._caller.call(call, timeout=left)
 
-    def _give_mission(self, bank: str) -> None:
-        """Set the bank's mission once, if one is configured and the bank has none; never at the cost of the call."""
+    def _give_mission(self, bank: str, timeout: float | None) -> None:
+        """Set the bank's mission once, if one is configured and the bank has none.
+
+        It is an extra: it takes a quarter of the call's time at most, and its failure costs the call nothing more.
+        """
         mission = self.settings.bank_mission
         if mission is None or bank in self._has_mission:
             return
-        self._has_mission.add(bank)
+        core = self._caller.core
+        share = min(core.limits["request"], (core.limits["reflect"] if timeout is None else timeout) / _EXTRA_SHARE)
+        began = core.now()
         try:
-            if not self._mission_of(bank):
-                self._caller.call(calls.put_bank(bank, reflect_mission=mission))
-        except BankclientError as error:
-            self._has_mission.discard(bank)
+            if not self._mission_of(bank, share):
+                call = calls.put_bank(bank, reflect_mission=mission)
+                self._caller.call(call, timeout=core.left("request", share, began), extra=True)
+            self._has_mission.add(bank)
+        except CallError as error:
             _log.debug("the mission of bank %r is not set: %s", bank, error)
 
-    def _mission_of(self, bank: str) -> object:
+    def _mission_of(self, bank: str, timeout: float) -> object:
         try:
-            return (self._caller.call(calls.get_bank_config(bank))).config.get("reflect_mission")
+            config = self._caller.call(calls.get_bank_config(bank), timeout=timeout, extra=True)
+            return config.config.get("reflect_mission")
         except NotFound as error:
             if error.is_missing_bank:
                 return None

@@ -70,7 +70,9 @@ class Operations(Resource):
         """
         began, pause = self._caller.core.now(), _FIRST_POLL
         while True:
-            operation = self.get(operation_id, bank=bank)
+            left = self._caller.core.left("request", timeout, began)
+            call = calls.get_operation(self._or_own(bank), operation_id)
+            operation = self._caller.call(call, timeout=min(left, self._caller.core.limits["request"]))
             if operation.degraded or operation.status == "completed":
                 return operation
             if operation.is_terminal:
