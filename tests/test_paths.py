@@ -376,5 +376,5 @@ def test_a_user_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr("platformdirs.user_state_path", unknown)
     with pytest.raises(ConfigError, match="HOME"):
-        default_state_dir({})
-    assert default_state_dir({"HOME": "/home/ann"}).is_relative_to("/home/ann")
+        paths.default_state_dir({})
+    assert paths.default_state_dir({"HOME": "/home/ann"}).is_relative_to("/home/ann")
