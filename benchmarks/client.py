@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["import_cost", "recall_async", "recall_sync"]
 
-_CALLS = 1000
+_CALLS = 2000
 _QUERY = "which port did we pick"
 _BODY = {"query": _QUERY, "budget": "mid", "max_tokens": 1024, "prefer_observations": True}
 
@@ -44,15 +44,24 @@ def recall_async(calls: int = _CALLS) -> Iterator[Figure]:
 
     async def measure(url: str) -> tuple[list[float], list[float]]:
         path = f"{url}/v1/default/banks/b/memories/recall"
-        pairs: list[tuple[float, float]] = []
+        ours: list[float] = []
+        reference: list[float] = []
         async with AsyncBankClient(settings=Settings(api_url=url)) as client, httpx.AsyncClient() as bare:
-            for _ in range(calls + 1):
+
+            async def recall() -> None:
                 began = time.perf_counter()
                 await client.recall(_QUERY, bank="b")
-                between = time.perf_counter()
+                ours.append(time.perf_counter() - began)
+
+            async def post() -> None:
+                began = time.perf_counter()
                 (await bare.post(path, json=_BODY)).json()
-                pairs.append((between - began, time.perf_counter() - between))
-        return [ours for ours, _ in pairs[1:]], [theirs for _, theirs in pairs[1:]]
+                reference.append(time.perf_counter() - began)
+
+            for number in range(calls + 1):
+                for each in (recall, post) if number % 2 else (post, recall):
+                    await each()
+        return ours[1:], reference[1:]
 
     with ten_memories() as url:
         times = asyncio.run(measure(url))

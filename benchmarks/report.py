@@ -63,9 +63,10 @@ def machine() -> dict[str, str]:
     """Return what the figures depend on beside our own code; measures the disk for a moment."""
     with tempfile.TemporaryDirectory() as folder, fsynced_inserts(Path(folder) / "file") as insert:
         fsynced = statistics.median(timed(lambda: insert(bytes(500))) for _ in range(_INSERTS))
+    load = os.getloadavg()[0]
     return {
         "system": f"{platform.system()} on {platform.machine()}, {os.cpu_count()} processors",
-        "load": f"{os.getloadavg()[0]:.1f} processes wanted to run in the minute before",
+        "load": f"{'shared with other work: ' if load >= 1 else ''}{load:.1f} processes wanted to run at the beginning",
         "Python": f"{platform.python_implementation()} {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
         "packages": ", ".join(f"{package} {version(package)}" for package in _PACKAGES),
         "disk": f"an fsynced insert takes {fsynced * 1000:.2f} ms",
