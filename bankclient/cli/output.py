@@ -38,7 +38,16 @@ __all__ = [
 # Control characters, among them the one that begins an escape sequence, and those that turn the direction of text.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _NO_LETTER = re.compile("[\ud800-\udfff]")
-_STYLES = {"accepted": "green", "stored": "green", "ok": "green", "warning": "yellow", "problem": "red", "error": "red"}
+_STYLES = {
+    "accepted": "green",
+    "stored": "green",
+    "ok": "green",
+    "kept": "yellow",
+    "warning": "yellow",
+    "dead": "red",
+    "problem": "red",
+    "error": "red",
+}
 
 
 def clean(text: str) -> str:

@@ -100,12 +100,16 @@ class Place:
             output.warn("a secret was taken out of the text; HINDSIGHT_REDACT=false leaves it in")
         return redacted
 
-    def client(self) -> BankClient:
-        """Return a client for this place; raises `ConfigError` where nothing may be sent, or not known where to."""
+    def check_usable(self) -> None:
+        """Raise `ConfigError` where nothing may be sent, or not known where to."""
         if self.disabled:
             raise ConfigError(f"{self.disabled}, and nothing was sent; take that away to switch it on")
         if self.misdirected:
             raise ConfigError(f"{self.misdirected}, and nothing was sent; mend it, or unset it")
+
+    def client(self) -> BankClient:
+        """Return a client for this place; raises `ConfigError` where nothing may be sent, or not known where to."""
+        self.check_usable()
         return bankclient.BankClient(settings=self.settings, folder=self.folder)
 
 

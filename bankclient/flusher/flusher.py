@@ -97,16 +97,22 @@ class Flusher:
                 await self.sleep(_MENDING_SECONDS)
 
     async def flush(
-        self, *, timeout: float, patience: float = PATIENCE, until: Callable[[], bool] | None = None
+        self,
+        *,
+        timeout: float,
+        patience: float = PATIENCE,
+        until: Callable[[], bool] | None = None,
+        only: Destination | None = None,
     ) -> None:
         """Send what is queued and see it stored, until nothing is left or `timeout` seconds have passed.
 
         What the server works on is waited for; what was turned away is tried again only where that is due within
-        `patience` seconds. `until` is asked after each step, in a thread, and ends it sooner. Raises `StoreError`.
+        `patience` seconds. `until` is asked after each step, in a thread, and ends it sooner. `only` leaves all other
+        destinations alone. Raises `StoreError`.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await self._run(_Goal(self.monotonic() + timeout, patience, until))
+                await self._run(_Goal(self.monotonic() + timeout, patience, until, only))
 
     def wake(self) -> None:
         """Have the outbox looked at now, since something came in; may be called from any thread."""
@@ -130,6 +136,7 @@ class _Goal:
     deadline: float = math.inf
     patience: float = math.inf
     until: Callable[[], bool] | None = None
+    only: Destination | None = None
 
     @property
     def is_finite(self) -> bool:
@@ -209,6 +216,8 @@ class _Run:
         for lane in self._outbox.overview(now=now).lanes:
             if lane.next_try is None or lane.destination in self._passes:
                 continue
+            if self._goal.only not in {None, lane.destination}:
+                continue
             if self._sender(lane.destination) is None:
                 keyless.append(lane)
             else:
@@ -235,7 +244,7 @@ class _Run:
             return sender
         if (client := self._flusher.keyring.client(destination)) is None:
             return None
-        return self._senders.setdefault(destination, Sender(client))
+        return self._senders.setdefault(destination, Sender(client, self._flusher.watcher.failed))
 
     def _ask_goal(self) -> None:
         self._is_reached = self._is_reached or (self._goal.until is not None and self._goal.until())

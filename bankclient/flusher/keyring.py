@@ -59,7 +59,7 @@ class Keyring:
     def add(self, settings: Settings) -> Destination:
         """Learn the key in `settings` for the URL in them; return the destination that they name."""
         destination = self.destination(settings)
-        self._known[_origin(destination.url), destination.key] = settings
+        self._known.setdefault((_origin(destination.url), destination.key), settings)
         return destination
 
     def destination(self, settings: Settings) -> Destination:
@@ -68,6 +68,10 @@ class Keyring:
             return Destination(EMBEDDED, KEYLESS)
         token, userinfo = _text(settings.api_token), _text(settings.api_userinfo)
         return Destination(settings.api_url, fingerprint(self._salt, token, userinfo))
+
+    def knows(self, destination: Destination) -> bool:
+        """Return whether the destination's key is known."""
+        return self._settings_for(destination) is not None
 
     def client(self, destination: Destination) -> AsyncBankClient | None:
         """Return the client for the destination, `None` where its key is not known."""

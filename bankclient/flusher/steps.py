@@ -74,10 +74,11 @@ class Client(Protocol):
 
 
 class Sender:
-    """Takes the steps of one destination's jobs."""
+    """Takes the steps of one destination's jobs; `failed` is told of each error as it came."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, failed: Callable[[Job, CallError], None]) -> None:
         self._client = client
+        self._failed = failed
         self._capabilities: Capabilities | None = None
 
     async def take(self, job: Job) -> Answer:
@@ -91,6 +92,7 @@ class Sender:
         try:
             return await steps[job.step](job)
         except CallError as error:
+            self._failed(job, error)
             return answer_to(error)
         except InvalidInput as error:  # a bank or an id that cannot be in a request, from a file of another version
             return Refused(str(error))

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
-__all__ = ["Database"]
+__all__ = ["STORE_FILE", "Database"]
+
+STORE_FILE = "store.sqlite3"
+"""The store's file in the state folder."""
 
 _BUSY_SECONDS = 5.0
 _FILE_MODE = 0o600

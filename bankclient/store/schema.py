@@ -19,11 +19,11 @@ _OUTBOX = (
         tick INTEGER NOT NULL, items INTEGER NOT NULL, bytes INTEGER NOT NULL
     )""",
     "INSERT INTO counters VALUES (0, 0, 0)",
-    # One row a destination. `until`, `why`, `since` and `holds` are its pause; `lease` names who sends for it now.
+    # One row a destination. `until`, `why`, `since`, `holds`, `asked` are its pause; `lease` names who sends for it.
     """CREATE TABLE lanes (
         id INTEGER PRIMARY KEY, url TEXT NOT NULL, key TEXT NOT NULL,
         until REAL NOT NULL DEFAULT 0, why TEXT NOT NULL DEFAULT '', since REAL, holds INTEGER NOT NULL DEFAULT 0,
-        lease TEXT, holder TEXT, lease_until REAL NOT NULL DEFAULT 0,
+        asked INTEGER NOT NULL DEFAULT 0, lease TEXT, holder TEXT, lease_until REAL NOT NULL DEFAULT 0,
         stored_at REAL, error TEXT NOT NULL DEFAULT '', error_at REAL,
         UNIQUE (url, key)
     )""",

@@ -167,9 +167,10 @@ class MemoryOutbox:
         self._kept.move(row, decision.event, now, progress=decision.progress, until=until, why=decision.why)
         if decision.hold is not None:
             lane.until, lane.why, lane.holds = now + decision.hold, decision.why, lane.holds + 1
+            lane.is_asked = decision.is_asked
             lane.since = now if lane.since is None else lane.since
         elif lane.holds and lane.until <= now:
-            lane.until, lane.why, lane.since, lane.holds = 0.0, "", None, 0
+            lane.until, lane.why, lane.since, lane.holds, lane.is_asked = 0.0, "", None, 0, False
         if decision.event is Event.COMPLETE:
             lane.stored_at = now
         elif decision.why:
@@ -214,6 +215,7 @@ class MemoryOutbox:
                     oldest=min((batch.added for batch in queued), default=None),
                     next_try=kept.next_due(destination, now),
                     until=lane.until,
+                    is_asked=lane.is_asked,
                     why=lane.why,
                     since=lane.since,
                     leased=lane.is_leased(now),
@@ -272,6 +274,14 @@ class MemoryOutbox:
             progress = Progress() if row.batch.state is State.DEAD else row.batch.progress
             self._kept.move(row, Event.REVIVE, now, progress=progress, why=row.batch.why)
         return True
+
+    def hurry(self, destination: Destination, *, now: float) -> None:
+        lane = self._kept.lanes.get(destination)
+        if lane is not None and not lane.is_asked:
+            lane.until = 0.0
+        for row in self._kept.ordered(destination):
+            if row.batch.step is not None and row.batch.until > now:
+                row.batch = replace(row.batch, until=0.0)
 
     def drop(self, batch_id: int, *, now: float) -> bool:
         row = self._kept.rows.get(batch_id)

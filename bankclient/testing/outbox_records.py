@@ -55,6 +55,7 @@ class LaneRecord:
     why: str = ""
     since: float | None = None
     holds: int = 0
+    is_asked: bool = False
     lease: Lease | None = None
     holder: str | None = None
     lease_until: float = 0.0

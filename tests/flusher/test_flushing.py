@@ -17,6 +17,7 @@ from bankclient.testing.model_server import OperationState
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bankclient.errors import CallError
     from bankclient.store.outbox import Job, Lane
     from bankclient.store.outbox.answers import Answer, Decision
     from bankclient.testing.fake_hindsight import FakeHindsight, Fault
@@ -36,6 +37,9 @@ class Told:
 
     def __init__(self, tell: Callable[[Job, Decision], object]) -> None:
         self.tell = tell
+
+    def failed(self, job: Job, error: CallError) -> None:
+        """Pass it over."""
 
     def settled(self, job: Job, answer: Answer, decision: Decision) -> None:
         """Hand it on."""
@@ -471,10 +475,11 @@ def test_a_flusher_that_runs_for_ever_takes_what_comes(rig: Rig) -> None:
 
     async def live() -> None:
         running = asyncio.create_task(flusher.run())
-        await stored.get()
-        rig.piece("new")
-        flusher.wake()
-        await stored.get()
+        async with asyncio.timeout(30):
+            await stored.get()
+            rig.piece("new")
+            flusher.wake()
+            await stored.get()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running

@@ -14,7 +14,7 @@ import pytest
 from bankclient.client import AsyncBankClient
 from bankclient.client.transport import NoAnswer as NoReply
 from bankclient.client.transport import Response, UnreadableReply
-from bankclient.errors import BreakerOpen, ConnectFailed, ConnectionLost, Context, Disabled, TimedOut
+from bankclient.errors import BreakerOpen, CallError, ConnectFailed, ConnectionLost, Context, Disabled, TimedOut
 from bankclient.flusher.steps import Sender, answer_to
 from bankclient.settings import Settings
 from bankclient.store.outbox import Address, Batch, Destination, Document, Job, Kind, Progress, State, Step
@@ -55,6 +55,12 @@ class Scripted:
         self.replies = list(replies)
         self.asked: list[str] = []
         self.limits: list[float] = []
+        self.errors: list[CallError] = []
+
+    def failed(self, job: Job, error: CallError) -> None:
+        """Keep what a step is told to have failed with."""
+        assert job.batch.id == 1
+        self.errors.append(error)
 
     async def send(self, request: Request, limit: float) -> Response:
         """Return the next reply, or raise it."""
@@ -113,7 +119,7 @@ def take(tmp_path: Path) -> Callable[..., tuple[Answer, Scripted]]:
         transport = Scripted(*replies)
         settings = Settings(api_url="http://hindsight.invalid", state_dir=tmp_path)
         client = AsyncBankClient(settings=settings, transport=transport)
-        answer = asyncio.run(Sender(client).take(job))
+        answer = asyncio.run(Sender(client, transport.failed).take(job))
         assert transport.replies == []
         return answer, transport
 
@@ -167,7 +173,7 @@ def test_a_batch_is_sent_as_it_is(tmp_path: Path) -> None:
 
     transport = Keeping(ACCEPTED)
     settings = Settings(api_url="http://hindsight.invalid/mem", retain_timeout_ms=7000, state_dir=tmp_path)
-    sender = Sender(AsyncBankClient(settings=settings, transport=transport))
+    sender = Sender(AsyncBankClient(settings=settings, transport=transport), transport.failed)
     answer = asyncio.run(sender.take(job(Step.SEND, bank="a bank/..")))
     assert answer == Accepted(OPERATION)
     assert seen[0].url == "http://hindsight.invalid/mem/v1/default/banks/a%20bank%2F../memories"
@@ -237,6 +243,9 @@ def test_answers_to_a_batch(take: Callable[..., tuple[Answer, Scripted]], given:
     answer, transport = take(SEND, given)
     assert type(answer) is type(expected)
     assert transport.asked == ["POST /v1/default/banks/bank/memories"]
+    assert [error.reason for error in transport.errors] == [
+        reason for reason in [getattr(answer, "reason", None)] if reason is not None
+    ]
     for name in ("operation_id", "retry_after"):
         assert getattr(answer, name, None) == getattr(expected, name, None)
     assert getattr(expected, "reason", "") in getattr(answer, "reason", "")
@@ -270,7 +279,7 @@ def test_a_fault_of_ours_is_the_matter_of_one_batch(caplog: pytest.LogCaptureFix
             raise KeyError("secret", call, timeout)
 
     client: Client = Broken()
-    answer = asyncio.run(Sender(client).take(SEND))
+    answer = asyncio.run(Sender(client, Scripted().failed).take(SEND))
     assert answer == Unexpected("a fault in bankclient (KeyError); the log says more")
     assert "a fault in bankclient, at send of batch 1" in caplog.text
 

@@ -176,6 +176,8 @@ class Decision:
     wait: float = 0.0
     hold: float | None = None
     """`None`: the destination does not pause."""
+    is_asked: bool = False
+    """The server itself asked for that pause."""
     server_operation: str | None = None
 
 
@@ -221,7 +223,8 @@ def decide(batch: Batch, answer: Answer, evidence: Evidence, *, now: float, jitt
         case Closed(reason) | Busy(reason, None):
             return Decision(Event.HOLD, case.progress, reason, hold=case.wait(evidence.holds))
         case Busy(reason, float() | int() as asked):
-            return Decision(Event.HOLD, case.progress, reason, hold=min(max(asked, 0.0), LONGEST_WAIT) + jitter)
+            hold = min(max(asked, 0.0), LONGEST_WAIT) + jitter
+            return Decision(Event.HOLD, case.progress, reason, hold=hold, is_asked=True)
         case Unexpected(reason):
             return case.later(reason)
         case _:

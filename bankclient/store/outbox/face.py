@@ -74,6 +74,10 @@ class Queue(Protocol):
         """
         ...
 
+    def hurry(self, destination: Destination, *, now: float) -> None:
+        """Have everything that waits for the destination tried at once; a pause that its server asked for stays."""
+        ...
+
     def drop(self, batch_id: int, *, now: float) -> bool:
         """Take the batch out for good, counted as lost; return whether there was one. What is stored stays."""
         ...

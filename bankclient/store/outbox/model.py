@@ -227,6 +227,8 @@ class Lane:
     """When something can be done for it next; `None` if nothing is queued."""
     until: float
     """It pauses until then, if that is in the future."""
+    is_asked: bool
+    """Its server asked for that pause."""
     why: str
     since: float | None
     """Since when it pauses, with all tries between."""

@@ -91,6 +91,14 @@ class SqliteQueue:
                 BatchWriter(tx, self._new_id, now).move(batch, Event.REVIVE, progress=progress, why=batch.why)
             return True
 
+    def hurry(self, destination: Destination, *, now: float) -> None:
+        with self._database.write() as tx:
+            lane = lane_id(tx, destination)
+            tx.execute("UPDATE lanes SET until = 0 WHERE id = ? AND NOT asked", (lane,))
+            for steps in ("'discard', 'send'", "'retry', 'poll'"):
+                query = f"UPDATE batches SET until = 0 WHERE lane = ? AND step IN ({steps}) AND until > ?"  # noqa: S608 - constants
+                tx.execute(query, (lane, now))
+
     def drop(self, batch_id: int, *, now: float) -> bool:
         with self._database.write() as tx:
             batch = find(tx, "b.id = ? AND b.state <> ?", (batch_id, State.STORED))
@@ -141,6 +149,7 @@ def _lane(tx: sqlite3.Connection, row: sqlite3.Row, now: float) -> Lane:
         oldest=queued[3],
         next_try=next_due(tx, row, now),
         until=row["until"],
+        is_asked=bool(row["asked"]),
         why=row["why"],
         since=row["since"],
         leased=is_leased(row, now),

@@ -246,13 +246,15 @@ def _settle_lane(tx: sqlite3.Connection, lane: int, decision: Decision, now: flo
     if decision.hold is None:
         # A pause that has begun since this step was handed out goes on.
         ended = (
-            "UPDATE lanes SET until = 0, why = '', since = NULL, holds = 0 WHERE id = ? AND holds > 0 AND until <= ?"
+            "UPDATE lanes SET until = 0, why = '', since = NULL, holds = 0, asked = 0"
+            " WHERE id = ? AND holds > 0 AND until <= ?"
         )
         tx.execute(ended, (lane, now))
     else:
         tx.execute(
-            "UPDATE lanes SET until = ?, why = ?, since = coalesce(since, ?), holds = holds + 1 WHERE id = ?",
-            (now + decision.hold, decision.why, now, lane),
+            "UPDATE lanes SET until = ?, why = ?, since = coalesce(since, ?), holds = holds + 1, asked = ?"
+            " WHERE id = ?",
+            (now + decision.hold, decision.why, now, decision.is_asked, lane),
         )
     if decision.event is Event.COMPLETE:
         tx.execute("UPDATE lanes SET stored_at = ? WHERE id = ?", (now, lane))

@@ -352,6 +352,11 @@ class OutboxMachine(RuleBasedStateMachine):
                 self.doubtful |= {text for text, document in self.texts.values() if document is None}
             self.both(lambda outbox: getattr(outbox, act)(batch.id, now=self.now))
 
+    @rule(key=_KEYS)
+    def hurry(self, key: str) -> None:
+        """Have everything tried now."""
+        self.both(lambda outbox: outbox.hurry(self.at(key), now=self.now))
+
     @rule(old=_KEYS)
     def rekey(self, old: str) -> None:
         """Give one key what waits for the other, which is used no more."""

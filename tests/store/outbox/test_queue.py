@@ -6,7 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bankclient.store.outbox import Address, Destination, Limits, Loss, Outbox, State, Step, Tally
-from bankclient.store.outbox.answers import Accepted, Cancelled, Closed, Completed, Conflict, Discarded, Unexpected
+from bankclient.store.outbox.answers import (
+    Accepted,
+    Busy,
+    Cancelled,
+    Closed,
+    Completed,
+    Conflict,
+    Discarded,
+    NoAnswer,
+    Unexpected,
+)
 from bankclient.testing.outbox_sender import ScriptedSender
 
 if TYPE_CHECKING:
@@ -172,6 +182,26 @@ def test_reviving_what_waits_ends_its_wait_and_its_destinations(sender: Scripted
     assert sender.outbox.revive(number, now=sender.now)
     batch = sender.batch(number)
     assert (batch.state, batch.handed_out) == (State.SENDING, True)
+
+
+def test_a_person_in_a_hurry_waits_for_nothing_but_what_the_server_asked(sender: ScriptedSender) -> None:
+    """Waits and pauses of our own making end, for that destination alone; a Retry-After is kept to."""
+    waiting, held = sender.session("a"), sender.session("b")
+    sender.step(Unexpected("500"))
+    sender.step(NoAnswer("connection refused"))
+    sender.outbox.hurry(Destination("http://two.invalid", "key-1"), now=sender.now)
+    assert sender.nothing_due()
+    sender.outbox.hurry(sender.destination, now=sender.now)
+    assert (sender.batch(waiting).until, sender.batch(held).until) == (0.0, 0.0)
+    sender.step(Busy("503: full", 30.0))
+    sender.outbox.hurry(sender.destination, now=sender.now)
+    (lane,) = sender.outbox.overview(now=sender.now).lanes
+    assert (lane.is_asked, lane.until) == (True, sender.now + 30)
+    assert sender.nothing_due()
+    sender.now += 30
+    sender.send()
+    (lane,) = sender.outbox.overview(now=sender.now).lanes
+    assert lane.is_asked is False
 
 
 def test_a_dropped_batch_is_gone_and_counted(sender: ScriptedSender) -> None:
