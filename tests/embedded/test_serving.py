@@ -54,6 +54,16 @@ def test_it_answers_from_start_to_stop_and_again(path: Path, host: str) -> None:
     assert len(urls) == 1
 
 
+def test_an_answer_is_sent_at_once(path: Path) -> None:
+    """No connection waits for the client to acknowledge the first half of an answer."""
+    with BankServer(path) as server, httpx.Client() as client:
+        client.get(f"{server.url}/version")
+        assert server._server is not None
+        (connection,) = server._server.server_state.connections
+        peer = connection.transport.get_extra_info("socket")
+        assert peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
