@@ -1,6 +1,6 @@
 """The file: opening, migrating, transactions, and what SQLite's errors mean.
 
-Connections are pooled per process, so threads share them one at a time and a forked child never touches its parent's.
+Connections are pooled, so threads share them one at a time, and closed before a fork, so parent and child share none.
 This module knows nothing of banks or HTTP; what it cannot do it says as `StorageError`.
 """
 
@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from bankclient.embedded.schema import MIGRATIONS, VERSION
 from bankclient.errors import ConfigError
+from bankclient.forking import around_fork
 from bankclient.paths import private_folder
 
 if TYPE_CHECKING:
@@ -36,26 +37,35 @@ class StorageError(Exception):
         self.busy = busy
 
 
-class _Pool:
-    """One process's connections: `idle` ones to take, `opening` for making one, `writing` held by the one writer."""
-
-    def __init__(self) -> None:
-        self.idle: list[sqlite3.Connection] = []
-        self.opening = threading.Lock()
-        self.writing = threading.Lock()
-        self.checked = False
-
-
 class Database:
     """One SQLite file, opened at first use; safe to share between threads and across `fork`."""
 
     def __init__(self, path: Path, *, busy_seconds: float = _BUSY_SECONDS) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
-        # By process id: a child finds no pool of its own and begins one, and keeps the parent's connections referenced
-        # but untouched, for closing them would act on the parent's locks and log.
-        self._pools: dict[int, _Pool] = {}
         self._closed = False
+        self._fresh_pool()
+        around_fork(before=self._before_fork, in_parent=self._after_fork_in_parent, in_child=self._fresh_pool)
+
+    def _fresh_pool(self) -> None:
+        self._idle: list[sqlite3.Connection] = []
+        self._lent = 0
+        self._pool = threading.Condition()
+        self._writing = threading.Lock()
+        self._checked = False
+
+    def _before_fork(self) -> None:
+        """Close every connection, and keep new ones from being made until the fork is done.
+
+        SQLite keeps its locks in tables of the process, which a child inherits without having the locks: its commits
+        would go to a log that the parent deletes. What another thread has under way is waited for.
+        """
+        self._pool.acquire()
+        self._pool.wait_for(lambda: self._lent == 0, timeout=self._busy_seconds)
+        self._close_idle()
+
+    def _after_fork_in_parent(self) -> None:
+        self._pool.release()
 
     @contextlib.contextmanager
     def read(self) -> Generator[sqlite3.Connection]:
@@ -71,7 +81,7 @@ class Database:
         """
         with (
             self._translated(),
-            self._pool().writing,
+            self._writing,
             self._connection() as connection,
             _transaction(connection, "BEGIN IMMEDIATE"),
         ):
@@ -80,36 +90,34 @@ class Database:
     def close(self) -> None:
         """Close what is idle now, and what is in use when it is given back."""
         self._closed = True
-        pool = self._pool()
-        with pool.opening:
-            while pool.idle:
-                pool.idle.pop().close()
+        with self._pool:
+            self._close_idle()
 
-    def _pool(self) -> _Pool:
-        pid = os.getpid()
-        return self._pools.get(pid) or self._pools.setdefault(pid, _Pool())
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
 
     @contextlib.contextmanager
     def _connection(self) -> Generator[sqlite3.Connection]:
-        pool = self._pool()
-        try:
-            connection = pool.idle.pop()
-        except IndexError:
-            with pool.opening:
-                connection = self._open(pool)
+        with self._pool:
+            connection = self._idle.pop() if self._idle else self._open()
+            self._lent += 1
         try:
             yield connection
         finally:
-            # Still in a transaction: undoing it failed too, so nothing is known of its state.
-            if self._closed or connection.in_transaction:
-                connection.close()
-            else:
-                pool.idle.append(connection)
+            with self._pool:
+                self._lent -= 1
+                # Still in a transaction: undoing it failed too, so nothing is known of its state.
+                if self._closed or connection.in_transaction:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+                self._pool.notify_all()
 
-    def _open(self, pool: _Pool) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self._closed:
             raise StorageError(f"the embedded bank {self.path} is closed")
-        if pool.checked:
+        if self._checked:
             return self._prepared(self._connect("rw"))
         # Making a file and setting it up is not for two processes at a time.
         with self._folder_locked():
@@ -118,7 +126,7 @@ class Database:
             with contextlib.closing(self._connect("ro")) as connection:
                 self._version(connection)
             connection = self._prepared(self._connect("rw"))
-        pool.checked = True
+        self._checked = True
         return connection
 
     @contextlib.contextmanager

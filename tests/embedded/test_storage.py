@@ -158,7 +158,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_a_full_disk_is_named_and_nothing_is_half_written(server: EmbeddedServer, path: Path) -> None:
     """The retain that does not fit is refused whole; reading goes on, and so does writing once there is room."""
     retain(server, "Before.")
-    (connection,) = server._database._pool().idle
+    (connection,) = server._database._idle
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages + 2}")
     reply = retain(server, *(f"Long text number {n} " * 50 for n in range(50)))
@@ -280,6 +280,25 @@ def test_a_forked_child_opens_the_file_anew(server: EmbeddedServer) -> None:
     assert texts(server) == {"Parent before.", "Child.", "Parent after."}
 
 
+def test_a_child_keeps_what_it_wrote_when_its_parent_closes_first(server: EmbeddedServer) -> None:
+    """SQLite's locks are those of a process: a connection that came along by a fork would let the log be deleted."""
+    retain(server, "Parent before.")
+    closed = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - another process
+        os.read(closed[0], 1)
+        good = retain(server, "Child.").status == 200
+        server.close()
+        os._exit(0 if good else 1)
+    server.close()
+    os.write(closed[1], b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for end in closed:
+        os.close(end)
+    with EmbeddedServer(server.path) as again:
+        assert texts(again) == {"Parent before.", "Child."}
+
+
 _WRITER = """
 import json, pathlib, sys, uuid
 from bankclient.embedded import EmbeddedServer
@@ -382,4 +401,4 @@ def test_the_number_of_connections_is_that_of_requests_at_once(server: EmbeddedS
         thread = threading.Thread(target=retain, args=(server, "x"))
         thread.start()
         thread.join()
-    assert len(server._database._pool().idle) == 1
+    assert len(server._database._idle) == 1
