@@ -283,17 +283,18 @@ def test_a_forked_child_opens_the_file_anew(server: EmbeddedServer) -> None:
 def test_a_child_keeps_what_it_wrote_when_its_parent_closes_first(server: EmbeddedServer) -> None:
     """SQLite's locks are those of a process: a connection that came along by a fork would let the log be deleted."""
     retain(server, "Parent before.")
-    closed = os.pipe()
+    opened, closed = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - another process
+        texts(server)
+        os.write(opened[1], b"x")
         os.read(closed[0], 1)
-        good = retain(server, "Child.").status == 200
-        server.close()
-        os._exit(0 if good else 1)
+        os._exit(0 if retain(server, "Child.").status == 200 else 1)
+    os.read(opened[0], 1)
     server.close()
     os.write(closed[1], b"x")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    for end in closed:
+    for end in (*opened, *closed):
         os.close(end)
     with EmbeddedServer(server.path) as again:
         assert texts(again) == {"Parent before.", "Child."}

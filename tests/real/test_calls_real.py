@@ -179,8 +179,8 @@ def test_content_blocks_are_taken(send: Sender, bank: str) -> None:
 
 def test_text_of_any_letters_is_stored(send: Sender, bank: str) -> None:
     """What we mend before sending is what the server stores."""
-    send(calls.retain(bank, "half \ud83d, nothing \x00, 👩‍👩‍👧", document_id="d\x00\ud83d", tags="\udc8f"))
-    document = send(calls.get_document(bank, "d\ufffd"))
+    send(calls.retain(bank, "half \ud83d, nothing \x00, 👩‍👩‍👧", document_id="d", tags="\udc8f"))
+    document = send(calls.get_document(bank, "d"))
     assert document.original_text == "half \ufffd, nothing , 👩‍👩‍👧"
     assert document.tags == ("\ufffd",)
 
