@@ -7,9 +7,8 @@ own list; `adopting` joins what they say, `sealing` makes documents of it; `rows
 Whoever has an event acts in this order; each step is durable when it returns, and may be done again after a crash:
 
     recorded = sessions.record(event, filing, project, terms, now=now)  # the acknowledgement: answer the hook now
-    sessions.take_in(recorded.key, now=now)
-    sealed = sessions.seal(recorded.key, now=now)  # "pre_compact" at a compaction
-    # sealed.documents: wake the sender; sealed.again_at: sweep then
+    sealed = sessions.seal(recorded.key, now=now)  # reads the transcript first; "pre_compact" at a compaction
+    # sealed.documents: wake the sender; sealed.again_at: sweep then; sealed.taken.unread: say so in the log
 
 A program with messages of its own calls `record` at its start and end, and `take_messages` then `seal` after each turn.
 At a process's start, at each `next_due`, and when any session begins: `sweep()`; for a person's flush `sweep("flush")`,

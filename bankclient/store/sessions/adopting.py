@@ -27,21 +27,19 @@ def adopt(tx: sqlite3.Connection, session: sqlite3.Row) -> None:
         " ORDER BY id",
         (session["id"],),
     ).fetchall()
-    if not turns:
-        return
-    newest = tx.execute("SELECT max(id) AS id FROM turns WHERE session = ?", (session["id"],)).fetchone()
     for turn in turns:
-        _adopt(tx, turn["id"], over=not session["open"] or turn["id"] != newest["id"])
+        _adopt(tx, turn["id"])
 
 
-def _adopt(tx: sqlite3.Connection, turn: int, *, over: bool) -> None:
+def _adopt(tx: sqlite3.Connection, turn: int) -> None:
     rows = tx.execute("SELECT * FROM messages WHERE turn = ? ORDER BY generation, offset, id", (turn,)).fetchall()
     lines = [row for row in rows if row["kind"] == LINE]
     for told in rows:
         if told["kind"] != TOLD:
             continue
         candidates = [row for row in lines if told["sealed"] is None or row["sealed"] is None]
-        found = adopter(_by_words(told), [_by_words(row) for row in candidates], session_over=over)
+        # Never the turn's last line only because nothing follows: it may be what was said before the answer was lost.
+        found = adopter(_by_words(told), [_by_words(row) for row in candidates])
         if found is None:
             continue
         line = next(row for row in candidates if row["id"] == found.ordinal)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import closing
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -52,8 +53,7 @@ class Sessions:
     """Events, messages, cursors and sessions, on the tables of a `Database` that its outbox shares.
 
     Safe to share between threads; other processes may do the same at the same time. Everything raises `StoreError`
-    where the disk fails, and has changed nothing then. Inside a caller's `database.write()` only `record`,
-    `take_messages`, `seal` and `rekey` may be called: the others read files.
+    where the disk fails, and has changed nothing then. To be called outside of transactions, since files are read.
     """
 
     def __init__(
@@ -155,27 +155,23 @@ class Sessions:
                 return Taken(keep_list(tx, current, listing, filing, terms, now=now))
 
     def seal(self, key: SessionKey, reason: SealReason = "cadence", *, now: float) -> Sealed:
-        """Put the session's turns that are due into the outbox, by the terms of its newest event.
+        """Read what is new, then put the session's turns that are due into the outbox, by its newest event's terms.
 
         On `cadence` that is what an idle hour and the session's end leave to seal as well.
         """
+        taken = self.take_in(key, now=now)
         with self._database.read() as tx:
             row = find_session(tx, key)
         awaits_lines = row is not None and row["transcript"] is not None and row["agent"] in self._dialects
-        return Sealing(self._database, self._outbox, now=now).seal(key, reason, awaits_lines=awaits_lines)
+        sealed = Sealing(self._database, self._outbox, now=now).seal(key, reason, awaits_lines=awaits_lines)
+        return replace(sealed, taken=taken)
 
-    def sweep(self, reason: SealReason = "cadence", *, now: float) -> Sealed:
-        """Read and seal each session that is due, or for another reason than `cadence` each that has something open.
+    def sweep(self, reason: SealReason = "cadence", *, now: float) -> dict[SessionKey, Sealed]:
+        """Seal each session that is due, or for another reason than `cadence` each that has something open.
 
         What a process left undone when it died is due, too.
         """
-        done = [(self.take_in(key, now=now), self.seal(key, reason, now=now))[1] for key in self._keys(reason, now)]
-        return Sealed(
-            sum(sealed.documents for sealed in done),
-            sum(sealed.turns for sealed in done),
-            any(sealed.full for sealed in done),
-            min((sealed.again_at for sealed in done if sealed.again_at is not None), default=None),
-        )
+        return {key: self.seal(key, reason, now=now) for key in self._keys(reason, now)}
 
     def next_due(self, *, now: float) -> float | None:
         """Return when `sweep` has something to do next, `None` if only an event can change that."""

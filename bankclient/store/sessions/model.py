@@ -121,6 +121,7 @@ class Sealed:
     """The outbox took no more; what is left stays open, and nothing is lost."""
     again_at: float | None = None
     """When there is something to do next without an event: an answer is awaited, or an idle hour ends."""
+    taken: Taken = Taken()
 
 
 class PassedOver(enum.StrEnum):

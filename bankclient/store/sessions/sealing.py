@@ -72,7 +72,7 @@ class Sealing:
                 reason = "idle"
             ready = _ready(turns, awaited)
             sealed = self._seal_runs(tx, row, ready, reason)
-            _close_empty(tx, row, turns, awaited, over=reason == "session_end")
+            _close_empty(tx, row, turns, awaited, reason)
             if sealed.documents:
                 _let_go(tx, row)
             again_at = self._again_at(tx, row, [turn for turn in turns if turn.id in awaited], reason, sealed)
@@ -210,14 +210,17 @@ def _ready(turns: Sequence[OpenTurn], awaited: set[int]) -> list[_Ready]:
 
 
 def _close_empty(
-    tx: sqlite3.Connection, row: sqlite3.Row, turns: Sequence[OpenTurn], awaited: set[int], *, over: bool
+    tx: sqlite3.Connection, row: sqlite3.Row, turns: Sequence[OpenTurn], awaited: set[int], reason: SealReason
 ) -> None:
-    """Be done with turns of which there is nothing to seal, and of which nothing is expected."""
+    """Be done with turns of which there is nothing to seal, and nothing to come.
+
+    A prompt that was told is given up only when the session is over, or rests: until then its line may come.
+    """
     unanswered = 0
     for turn in turns:
         is_sealed = bool(turn.pieces) and all(piece.sealed for piece in turn.pieces)
-        goes_on = turn.id in awaited or (turn is turns[-1] and not over)
-        if _said(turn) or (goes_on and not is_sealed):
+        is_over = reason == "session_end" or (reason == "idle" and turn is not turns[-1])
+        if _said(turn) or turn.id in awaited or not (is_sealed or is_over):
             continue
         if turn.stopped is None and turn.begins_at is None:
             unanswered += sum(not piece.sealed for piece in turn.pieces)
