@@ -77,12 +77,12 @@ def _edit(client: BankClient, bank: str, memories: Sequence[Memory], edits: Edit
 
 
 def _is_other(memory: Memory, name: str, value: str | list[str]) -> bool:
+    if isinstance(value, list):  # entities, in whatever order
+        return set(value) != set(memory.entities)
     present: object = memory.type if name == "fact_type" else getattr(memory, name)
-    if isinstance(present, datetime) and isinstance(value, str):
+    if isinstance(present, datetime):
         return not value or datetime.fromisoformat(value) != present
-    if present is None:
-        return bool(value)
-    return present != (tuple(value) if isinstance(value, list) else value)
+    return present != value if present else bool(value)
 
 
 def _invalidate(client: BankClient, bank: str, memory: Memory, reason: str | None) -> bool:

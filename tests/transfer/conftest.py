@@ -25,7 +25,6 @@ _MEMORY = (
     "occurred_start",
     "occurred_end",
     "mentioned_at",
-    "entities",
     "metadata",
     "state",
     "invalidation_reason",

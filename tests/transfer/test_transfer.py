@@ -339,12 +339,14 @@ def test_how_far_it_is_can_be_told_at_any_time(old: BankClient, new: BankClient,
 def test_few_requests_take_many_documents(old: BankClient, exported: Export, tmp_path: Path) -> None:
     """Small documents go together, under one operation id a request, and each operation is waited for."""
     many(old, 120)
-    with EmbeddedServer(tmp_path / "new" / "embedded.sqlite3") as bank:
-        with ScriptedServer(handler=partial(answered, bank)) as scripted:
-            settings = Settings(api_url=scripted.url, state_dir=tmp_path)
-            with BankClient(settings=settings, folder=tmp_path) as client:
-                run(client, exported())
-            requests = scripted.requests
+    with (
+        EmbeddedServer(tmp_path / "new" / "embedded.sqlite3") as bank,
+        ScriptedServer(handler=partial(answered, bank)) as scripted,
+    ):
+        settings = Settings(api_url=scripted.url, state_dir=tmp_path)
+        with BankClient(settings=settings, folder=tmp_path) as client:
+            run(client, exported())
+        requests = scripted.requests
     sent = [request.json() for request in requests if request.method == "POST"]
     assert [len(body["items"]) for body in sent] == [50, 50, 20]
     assert all(body["async"] for body in sent)
