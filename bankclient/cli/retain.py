@@ -27,7 +27,7 @@ from bankclient.cli.store import open_store
 from bankclient.client.filing import filed
 from bankclient.errors import CallError, InvalidInput
 from bankclient.flusher import PATIENCE
-from bankclient.store.outbox import Address, State
+from bankclient.store.outbox import Address, State, Step
 from bankclient.store.outbox.sealing import fact_document
 
 if TYPE_CHECKING:
@@ -103,7 +103,12 @@ def retain(
     place = find_place()
     place.warn()
     place.check_usable()
-    item = bankclient.MemoryItem(place.redacted(_read(text)), tags=tags or (), document_id=document, context=context)
+    item = bankclient.MemoryItem(
+        place.redacted(_read(text)),
+        tags=tags or (),
+        document_id=document,
+        context=None if context is None else place.redacted(context),
+    )
     bank, fields = _placed(place, item, scope, bank)
     with open_store(place) as store:
         address = Address(store.destination, bank, tuple(fields.get("tags", ())))
@@ -250,7 +255,9 @@ def _tell(place: Place, batch: Batch | None, why: str, tally: Tally, *, wait: bo
                 " pending, and HINDSIGHT_RETAIN_TIMEOUT_MS is how long --wait waits"
             )
         case _:
-            problem = f"it is kept, and not sent yet: {reason}; the next retain or `bankclient flush` sends it"
+            has_failed = batch is not None and batch.step is Step.RETRY
+            how = "the server took it and failed to store it" if has_failed else "it is kept, and not sent yet"
+            problem = f"{how}: {reason}; the next retain or `bankclient flush` tries again"
     (output.fail if wait else output.warn)(problem)
     return 1 if wait else 0
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 
-from bankclient.testing.answers import Reply, Reset, Silence
+from bankclient.store.database import STORE_FILE, Database
+from bankclient.store.outbox import SqliteOutbox
+from bankclient.testing.answers import Reply, Reset, Silence, gateway_page
 from bankclient.testing.scripted import ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from bankclient.testing.answers import Answer
     from bankclient.testing.scripted import ScriptedRequest
@@ -40,23 +43,36 @@ def server(monkeypatch: pytest.MonkeyPatch, repository: Path) -> Iterator[Script
 def test_a_text_is_sent_in_the_background_under_an_id_of_its_own(
     cli: Callable[..., Any], server: ScriptedServer
 ) -> None:
-    """One request files it under the project, and its operation's id is what is printed."""
+    """One request files it under the project, as a document named after it, and the operation's id is printed."""
     done = cli("retain", "The port is 4711.", "--tag", "infra", "--context", "ops")
     (request,) = server.requests
     sent = request.json()
     operation = str(UUID(sent["operation_id"]))
     assert request.path == "/v1/default/banks/bankclient/memories"
     assert sent["async"] is True
-    assert sent["items"] == [{"content": "The port is 4711.", "tags": ["project:api", "infra"], "context": "ops"}]
+    (item,) = sent["items"]
+    assert item.pop("document_id").startswith("fact-")
+    assert item == {"content": "The port is 4711.", "tags": ["infra", "project:api"], "context": "ops"}
     assert (done.code, done.err) == (0, "")
     assert done.out == f"accepted: bank bankclient, project api, tags project:api infra, operation {operation}\n"
 
 
-def test_two_runs_have_two_operations(cli: Callable[..., Any], server: ScriptedServer) -> None:
-    """The same text twice is two operations, for an id goes with one content only."""
+def test_the_same_text_is_one_document(cli: Callable[..., Any], server: ScriptedServer) -> None:
+    """Said again, it takes the place of what was said; each time it is stored is an operation of its own."""
     for _ in range(2):
-        cli("retain", "The port is 4711.")
-    assert len({request.json()["operation_id"] for request in server.requests}) == 2
+        cli("retain", "The port is 4711.", "--wait")
+    sent = [request.json() for request in server.requests if request.method == "POST"]
+    assert len({each["operation_id"] for each in sent}) == 2
+    assert len({each["items"][0]["document_id"] for each in sent}) == 1
+
+
+def test_the_same_text_is_queued_once(cli: Callable[..., Any], server: ScriptedServer) -> None:
+    """While the first is on its way the second is the first, which is said; in two banks they are two."""
+    cli("retain", "The port is 4711.")
+    done = cli("retain", "The port is 4711.")
+    assert (done.code, done.err) == (0, "the same text is queued already\n")
+    assert cli("retain", "The port is 4711.", "--bank", "team").err == ""
+    assert [request.method for request in server.requests].count("POST") == 2
 
 
 def test_the_whole_story_as_json(cli: Callable[..., Any], server: ScriptedServer) -> None:
@@ -69,13 +85,14 @@ def test_the_whole_story_as_json(cli: Callable[..., Any], server: ScriptedServer
         "tags": ["project:api"],
         "document_id": "notes",
         "operation_id": server.requests[0].json()["operation_id"],
+        "queue_id": 1,
     }
 
 
 def test_a_text_for_all_projects_has_no_tag(cli: Callable[..., Any], server: ScriptedServer) -> None:
     """--scope global files it beside the projects."""
     done = cli("retain", "x", "--scope", "global")
-    assert "tags" not in server.requests[0].json()["items"][0]
+    assert server.requests[0].json()["items"][0]["tags"] == []
     assert done.out.startswith("accepted: bank bankclient, all projects, operation ")
 
 
@@ -110,59 +127,162 @@ def test_the_scoping_says_where_it_goes(
 def test_wait_returns_when_it_is_stored(cli: Callable[..., Any], server: ScriptedServer) -> None:
     """--wait asks for the operation that was sent, in the bank that it was sent to."""
     done = cli("retain", "x", "--wait", "--bank", "team")
-    sent, asked = server.requests
+    sent, asked, *_ = server.requests
     assert asked.path == f"/v1/default/banks/team/operations/{sent.json()['operation_id']}"
     assert (done.code, done.out.partition(":")[0]) == (0, "stored")
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "status", "said"),
     [
         (
             {"status": "failed", "error_message": "Traceback:\n  x\nValueError: no model"},
-            "ended as failed: ValueError: no model; the server's log says more; retain it again once that is mended",
+            "kept",
+            "the server took it and failed to store it: ValueError: no model; the next retain or `bankclient flush`",
         ),
         (
             {"status": "pending"},
+            "accepted",
             "it is not stored after 1 s, and URL goes on; `bankclient status` shows what is pending",
+        ),
+        (
+            {"status": "cancelled"},
+            "dead",
+            "it was given up: its operation was cancelled on the server",
         ),
     ],
 )
 def test_wait_says_when_it_is_not_stored(
-    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, answer: dict[str, str], said: str
+    cli: Callable[..., Any],
+    server: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    answer: dict[str, str],
+    status: str,
+    said: str,
 ) -> None:
-    """An operation that failed, and one that takes too long, are failures that name the operation."""
+    """An operation that failed, one that takes too long and one that was cancelled are failures, each with its word."""
     monkeypatch.setenv("HINDSIGHT_RETAIN_TIMEOUT_MS", "1000")
-    sent = {"success": True, "async": True, "items_count": 1, "operation_id": "from the server"}
-    server.then(Reply(json=sent), *[Reply(json={"operation_id": "1", **answer})] * 20)
+    operation = str(UUID(int=1))
+    sent = {"success": True, "async": True, "items_count": 1, "operation_id": operation}
+    server.then(Reply(json=sent), *[Reply(json={"operation_id": operation, **answer})] * 20)
     done = cli("retain", "x", "--wait")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out.partition(":")[0]) == (1, status)
     assert said in done.err.replace(server.url, "URL")
-    assert answer["status"] == "failed" or server.requests[0].json()["operation_id"] in done.err
 
 
 def test_parts_without_facts_are_a_warning(cli: Callable[..., Any], server: ScriptedServer) -> None:
     """An operation can be completed though the server's model failed on parts of the text."""
-    accepted = {"success": True, "async": True, "items_count": 1, "operation_id": "1"}
-    completed = {"operation_id": "1", "status": "completed", "result_metadata": {"extraction_errors_count": 2}}
-    server.then(Reply(json=accepted), Reply(json=completed))
+    operation = str(UUID(int=1))
+    accepted = {"success": True, "async": True, "items_count": 1, "operation_id": operation}
+    completed = {"operation_id": operation, "status": "completed", "result_metadata": {"extraction_errors_count": 2}}
+    server.then(Reply(json=accepted), *[Reply(json=completed)] * 2)
     done = cli("retain", "x", "--wait")
     assert done.code == 0
     assert done.err == ("warning: from 2 parts of the text no facts could be drawn; the server's log says why\n")
 
 
-@pytest.mark.parametrize("answer", [Silence(), Reset()])
-def test_a_lost_answer_says_that_it_may_be_stored(
-    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, answer: Answer
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Silence(), "URL gave no answer to retain within 0.2 s"),
+        (Reset(), "URL broke off its answer to retain"),
+        (Reply(401, json={"detail": "Invalid API key"}), "URL refuses the key (401: Invalid API key)"),
+        (Reply(503, json={"detail": "full"}, headers={"retry-after": "60"}), "URL is busy (503: full)"),
+        (Reply(422, json={"detail": "too odd"}), "URL refuses the retain (422: too odd)"),
+        (gateway_page(200), "what answers at URL is not a Hindsight server"),
+    ],
+)
+def test_what_the_server_does_not_take_is_kept(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, *, answer: Answer, said: str
 ) -> None:
-    """Where the server may have acted, the operation's id is named, so that nobody retains it again blindly."""
-    if isinstance(answer, Silence):
-        monkeypatch.setenv("HINDSIGHT_RETAIN_TIMEOUT_MS", "200")
-    server.then(*[answer] * 20)
+    """It was acknowledged, so the exit code is 0, and why it is not there yet is a warning; --wait makes it a failure.
+
+    It goes later, under the id that it had.
+    """
+    monkeypatch.setenv("HINDSIGHT_RETAIN_TIMEOUT_MS", "200")
+    server.then(answer)
     done = cli("retain", "x")
-    operation = {request.json()["operation_id"] for request in server.requests if request.method == "POST"}
-    assert len(operation) == 1
-    assert done.err.endswith(f"; it may be stored all the same, as operation {operation.pop()}\n")
+    assert (done.code, done.out) == (0, "kept: bank bankclient, project api, tags project:api, queued as 1\n")
+    warning = done.err.replace(server.url, "URL")
+    assert warning.startswith("warning: it is kept, and not sent yet: ")
+    assert said in warning
+    assert warning.endswith("; the next retain or `bankclient flush` tries again\n")
+    server.then(*[answer] * 6)
+    done = cli("retain", "y", "--wait")
+    assert (done.code, done.out.partition(":")[0], done.err.partition(":")[0]) == (1, "kept", "error")
+    assert len({request.json()["operation_id"] for request in server.requests if b'"x"' in request.body}) == 1
+
+
+def test_what_was_kept_goes_with_the_next_retain(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order in which it was said, whatever pause was on, and to where it was meant to go."""
+    monkeypatch.setenv("HINDSIGHT_API_URL", "http://127.0.0.1:9")
+    assert cli("retain", "elsewhere").code == 0
+    monkeypatch.setenv("HINDSIGHT_API_URL", server.url)
+    server.then(*[Reset()] * 2)
+    for text in ("first", "second"):
+        assert cli("retain", text).out.startswith("kept: ")
+    assert cli("retain", "third", "--wait").out.startswith("stored: ")
+    sent = [each["content"] for request in server.requests if request.body for each in request.json()["items"]]
+    assert sent[-3:] == ["first", "second", "third"]
+    assert "elsewhere" not in sent
+
+
+def test_a_document_gets_its_texts_in_order(cli: Callable[..., Any], server: ScriptedServer) -> None:
+    """What is said later of one document is sent when what was said before is stored, so that it stays."""
+    server.then(*[Reset()] * 2)
+    for text in ("one", "two"):
+        cli("retain", text, "--document", "notes")
+    assert cli("retain", "three", "--document", "notes", "--wait").out.startswith("stored: ")
+    kinds = [request.method for request in server.requests[2:]]
+    assert kinds[:6] == ["POST", "GET"] * 3
+    assert [request.json()["items"][0]["content"] for request in server.requests[2:] if request.body] == [
+        "one",
+        "two",
+        "three",
+    ]
+
+
+def test_what_was_forgotten_is_stored_again_only_if_the_person_says_so(
+    cli: Callable[..., Any], terminal: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for on a terminal, told elsewhere, and --yes says it beforehand."""
+    monkeypatch.setenv("HINDSIGHT_STATE_DIR", str(Path.home() / "state"))
+    document = cli("retain", "x", "--wait", "--json").json()["document_id"]
+    with closing(Database(Path.home() / "state" / STORE_FILE)) as database:
+        SqliteOutbox(database).forget(server.url, "bankclient", document, now=1_000_000_000)
+    done = cli("retain", "x")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "error: This was forgotten on 2001-09-09. Store it again? Nobody is there to answer; say it with --yes\n"
+    )
+    asked = terminal("retain", "x", typed=b"n\n")
+    assert (asked.code, "nothing was kept" in asked.out) == (1, True)
+    assert cli("retain", "x", "--yes", "--wait").out.startswith("stored: ")
+
+
+def test_switches_for_what_happens_by_itself_do_not_concern_it(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HINDSIGHT_AUTO_RETAIN is about conversations, and this was said by a person."""
+    monkeypatch.setenv("HINDSIGHT_AUTO_RETAIN", "false")
+    assert cli("retain", "x").out.startswith("accepted: ")
+    assert len(server.requests) == 1
+
+
+def test_a_store_that_cannot_be_written_is_said(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What could not be kept was not acknowledged, and nothing was sent."""
+    (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "state" / STORE_FILE).write_bytes(b"this is no database" * 100)
+    monkeypatch.setenv("HINDSIGHT_STATE_DIR", str(tmp_path / "state"))
+    done = cli("retain", "x")
+    assert (done.code, done.out) == (1, "")
+    assert "is not an SQLite database; move it away" in done.err
+    assert server.requests == ()
 
 
 @pytest.mark.parametrize(
@@ -202,13 +322,15 @@ def test_bytes_that_are_no_text_are_replaced_and_said(process: Callable[..., Any
     """Invalid UTF-8 in an argument or on stdin is retained as U+FFFD, with one warning, everywhere it may stand."""
     warning = "warning: the text is not UTF-8 throughout; what is not is retained as U+FFFD\n"
     for done in (
-        process("retain", b"caf\xe9", "--tag", b"t\xff", "--context", b"c\xff", "--document", b"d\xff"),
+        process("retain", b"caf\xe9", "--tag", b"t\xff", "--context", b"c\xff"),
         process("retain", "-", stdin=b"caf\xe9"),
     ):
         assert (done.code, done.err) == (0, warning)
     first, second = (request.json()["items"][0] for request in server.requests)
     assert (first["content"], second["content"]) == ("caf\ufffd", "caf\ufffd")
-    assert (first["tags"][1], first["context"], first["document_id"]) == ("t\ufffd", "c\ufffd", "d\ufffd")
+    assert (first["tags"][1], first["context"]) == ("t\ufffd", "c\ufffd")
+    refused = process("retain", "x", "--document", b"d\xff")  # mended, it might be another document's name
+    assert (refused.code, "document_id holds a NUL or a lone surrogate" in refused.err) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -301,6 +423,7 @@ def test_switched_off_sends_nothing(
         ),
     )
     assert server.requests == ()
+    assert list(Path.home().iterdir()) == []
 
 
 @pytest.mark.parametrize(
