@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
-__all__ = ["Benchmark", "Figure", "NotRun", "compare", "cpu_timed", "figure", "timed"]
+__all__ = ["Benchmark", "Figure", "NotRun", "Stopwatch", "compare", "cpu_timed", "figure", "timed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,9 @@ class Figure:
 
 Benchmark: TypeAlias = Callable[[], Iterator[Figure]]
 """Yields its figures; its first line of documentation says what it measures."""
+
+Stopwatch: TypeAlias = Callable[[Callable[[], object]], float]
+"""`timed` or `cpu_timed`."""
 
 
 class NotRun(Exception):
