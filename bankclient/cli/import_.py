@@ -106,7 +106,7 @@ def _summary(report: Report) -> str:
     parts = [
         f"{report.stored} documents stored",
         f"{report.skipped} there already",
-        f"{report.changed} memories edited or invalidated as they were" if report.changed else "",
+        f"{report.changed} edits and invalidations done again" if report.changed else "",
         f"{report.failed} failed" if report.failed else "",
     ]
     return ", ".join(filter(None, parts))

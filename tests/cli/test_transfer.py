@@ -59,7 +59,7 @@ def test_there_and_back(cli: Callable[..., Any], filled: Path, server: BankServe
     done = cli("import", "memories.jsonl", "--to", server.url)
     assert (done.code, done.out, done.err) == (
         0,
-        "ok: 120 documents stored, 0 there already, 1 memories edited or invalidated as they were\n",
+        "ok: 120 documents stored, 0 there already, 1 edits and invalidations done again\n",
         "",
     )
     assert texts(server.url) == FACTS
@@ -133,7 +133,7 @@ def test_what_fails_is_told_with_its_reason_and_the_exit_code(
     done = cli("import", "memories.jsonl", "--to", server.url)
     assert done.code == 1
     assert done.out == (
-        "warning: 119 documents stored, 0 there already, 1 memories edited or invalidated as they were, 2 failed\n"
+        "warning: 119 documents stored, 0 there already, 1 edits and invalidations done again, 2 failed\n"
     )
     first, second = done.err.splitlines()
     assert first.startswith("error: line 6: ")
@@ -258,7 +258,7 @@ def test_killed_in_the_middle_it_goes_on_the_next_time(
             done = cli("import", "memories.jsonl", "--to", scripted.url)
             assert (done.code, done.out) == (
                 0,
-                "ok: 20 documents stored, 100 there already, 1 memories edited or invalidated as they were\n",
+                "ok: 20 documents stored, 100 there already, 1 edits and invalidations done again\n",
             )
             assert texts(scripted.url) == FACTS
             assert texts(scripted.url, "invalidated") == ["fact 7"]

@@ -100,13 +100,13 @@ def test_killed_in_the_middle_it_goes_on_the_next_time(
             retains.append(request)
             if len(retains) == 3:
                 reached.set()
-                killed.wait(60)  # accepted, and the answer is never read
+                killed.wait(120)  # accepted, and the answer is never read
         return Reply(reply.status_code, headers={"content-type": "application/json"}, body=reply.content)
 
     with ScriptedServer(handler=answer) as passage:
         command = [sys.executable, "-m", "bankclient", "import", str(file), "--to", passage.url]
         with subprocess.Popen([*command, "--bank", f"{BANK}={bank}"], env=os.environ) as process:
-            assert reached.wait(60)
+            assert reached.wait(120)
             process.kill()
         killed.set()
         assert process.returncode == -9
