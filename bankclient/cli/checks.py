@@ -16,7 +16,9 @@ from bankclient.api.capabilities import Capabilities
 from bankclient.cli.banks import bank_states
 from bankclient.cli.failures import Failure, explain
 from bankclient.cli.findings import fine, problem, warning
-from bankclient.errors import CallError, Refused, Unauthorized
+from bankclient.cli.queued import Queued
+from bankclient.cli.store import open_store_if_there
+from bankclient.errors import CallError, Refused, StoreError, Unauthorized
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from bankclient.cli.findings import Finding
     from bankclient.cli.place import Place
 
-__all__ = ["check_client", "check_place"]
+__all__ = ["check_client", "check_place", "check_queue"]
 
 _LONGEST_PROBE: Final = 5.0
 """Seconds that one question to the server may take: it answers these at once, or is not well."""
@@ -46,6 +48,19 @@ def check_place(place: Place) -> Iterator[Finding]:
     else:
         yield fine("project", f"{project.name or 'none'} ({project.how}), root {project.root or 'none'}")
     yield fine("scope", f"bank {place.scope.bank}, tags {', '.join(place.scope.retain_tags) or 'none'}")
+
+
+def check_queue(place: Place) -> Iterator[Finding]:
+    """Judge what is queued: whether it waits, and why."""
+    try:
+        with open_store_if_there(place) as store:
+            queued = Queued(store)
+    except StoreError as error:
+        yield problem("queue", Failure(str(error)))
+        return
+    judge = warning if queued.items or queued.given_up else fine
+    for line in queued.lines():
+        yield judge("queue", line)
 
 
 def check_client(place: Place, client: BankClient) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bankclient.cli import options, output
-from bankclient.cli.checks import check_client, check_place
+from bankclient.cli.checks import check_client, check_place, check_queue
 from bankclient.cli.failures import Failure
 from bankclient.cli.findings import problem, warning
 from bankclient.cli.place import find_place
@@ -55,7 +55,7 @@ def doctor(
 
 
 def _examine(place: Place, *, write: bool) -> list[Finding]:
-    findings = list(check_place(place))
+    findings = [*check_place(place), *check_queue(place)]
     if place.disabled:
         return [*findings, warning("server", f"not asked: {place.disabled}", "take that away to switch it on")]
     if place.misdirected:

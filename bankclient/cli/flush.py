@@ -11,8 +11,7 @@ from bankclient.cli.place import find_place
 from bankclient.cli.progress import progress
 from bankclient.cli.queued import Queued, count
 from bankclient.cli.sending import Tally
-from bankclient.cli.store import open_store_if_there
-from bankclient.errors import ConfigError
+from bankclient.cli.store import check_usable, open_store_if_there
 from bankclient.flusher import PATIENCE
 
 if TYPE_CHECKING:
@@ -46,12 +45,7 @@ def flush(
     place = find_place()
     place.warn()
     with open_store_if_there(place) as store:
-        try:
-            place.check_usable()
-        except ConfigError as error:
-            if waiting := Queued(store).items:
-                error.add_note(f"{count(waiting)} wait")
-            raise
+        check_usable(place, store)
         tally = Tally()
         if store is not None:
             _send(store, tally, timeout)

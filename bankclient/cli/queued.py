@@ -77,6 +77,12 @@ class Queued:
         wait = (lane.next_try or self.now) - self.now
         return "now" if wait <= 0 else f"in {duration(wait)}"
 
+    def lines(self) -> list[str]:
+        """Return all in words, one line a destination."""
+        dead = [f"{count(self.given_up)} given up; `bankclient queue list --state dead` shows them"]
+        waiting = [self.line(lane) for lane in self.waiting] or ["nothing waits to be sent"]
+        return waiting + (dead if self.given_up else [])
+
     def line(self, lane: Lane) -> str:
         """Return one line on what waits for a destination."""
         age = "" if lane.oldest is None else f", the oldest for {duration(self.now - lane.oldest)}"

@@ -9,6 +9,8 @@ from bankclient.cli import options, output
 from bankclient.cli.banks import BankState, bank_states
 from bankclient.cli.failures import explain
 from bankclient.cli.place import find_place
+from bankclient.cli.queued import Queued
+from bankclient.cli.store import check_usable, open_store_if_there
 from bankclient.errors import CallError
 
 if TYPE_CHECKING:
@@ -31,15 +33,19 @@ class _Standing:
 
 @app.command()
 def status(*, as_json: options.AsJson = False) -> int:
-    """Show whether the server is reachable, what is in this project's bank, and which operations are pending or failed.
+    """Show whether the server is reachable, what is in this project's bank, what is under way and what is queued.
 
     The exit code is 1 where the server could not be asked.
     """
     place = find_place()
     place.warn()
+    with open_store_if_there(place) as store:
+        check_usable(place, store)
+        queued = Queued(store)
     standing = _ask(place)
     if as_json:
-        output.show_json(asdict(standing) | {"server": place.server, "scope": _scope(place)})
+        shown = {"server": place.server, "scope": _scope(place), "queue": queued.as_json()}
+        output.show_json(asdict(standing) | shown)
     else:
         output.show_pairs(
             [
@@ -48,6 +54,7 @@ def status(*, as_json: options.AsJson = False) -> int:
                 *([("version", standing.version)] if standing.version else []),
                 ("project", f"{place.scope.project.name or 'none'} ({place.scope.project.how})"),
                 *(("bank", str(state)) for state in standing.banks),
+                *(("queue", line) for line in queued.lines()),
             ]
         )
     if standing.error is not None:

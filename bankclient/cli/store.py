@@ -13,7 +13,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bankclient.cli.queued import Queued, count
 from bankclient.cli.stopping import stoppable
+from bankclient.errors import ConfigError
 from bankclient.flusher import Flusher, Keyring
 from bankclient.settings import load
 from bankclient.store.database import STORE_FILE, Database
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from bankclient.settings import Settings
     from bankclient.store.outbox import Destination
 
-__all__ = ["Store", "open_store", "open_store_if_there"]
+__all__ = ["Store", "check_usable", "open_store", "open_store_if_there"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,16 @@ def open_store_if_there(place: Place) -> Generator[Store | None]:
             yield store
     else:
         yield None
+
+
+def check_usable(place: Place, store: Store | None) -> None:
+    """Raise as `Place.check_usable` does, with what waits meanwhile."""
+    try:
+        place.check_usable()
+    except ConfigError as error:
+        if waiting := Queued(store).items:
+            error.add_note(f"{count(waiting)} queued earlier wait")
+        raise
 
 
 def _configured() -> list[Settings]:
