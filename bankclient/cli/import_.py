@@ -15,7 +15,7 @@ from bankclient.cli.failures import explain
 from bankclient.cli.place import find_place
 from bankclient.cli.progress import progress
 from bankclient.cli.stopping import stoppable
-from bankclient.errors import BankclientError, CallError, ConfigError, InvalidInput
+from bankclient.errors import BankclientError, CallError, ConfigError, InvalidInput, OperationFailed
 from bankclient.settings import load
 from bankclient.transfer import Importer, Report
 
@@ -59,9 +59,9 @@ def import_(
         )
         try:
             importer.run(stream)
-        except (CallError, KeyboardInterrupt, SystemExit) as error:
+        except (CallError, OperationFailed, KeyboardInterrupt, SystemExit) as error:
             error.add_note(f"so far {_summary(importer.report)}; run it again to go on")
-            if not isinstance(error, CallError):
+            if not isinstance(error, BankclientError):
                 output.warn(error.__notes__[-1])
             _tell_failures(importer.report)
             raise

@@ -15,7 +15,17 @@ from uuid import uuid4
 from bankclient.api import calls
 from bankclient.api.models.retain import MemoryItem
 from bankclient.client.policy import is_away
-from bankclient.errors import BankclientError, CallError, InvalidInput, NotFound, Refused, Unauthorized
+from bankclient.errors import (
+    BankclientError,
+    CallError,
+    InvalidInput,
+    NotFound,
+    OperationFailed,
+    Refused,
+    ServerError,
+    TimedOut,
+    Unauthorized,
+)
 from bankclient.scope import check_bank
 from bankclient.transfer.changes import apply_changes
 from bankclient.transfer.lines import BankLine, Broken, DocumentLine, End, read_header, read_lines
@@ -35,6 +45,8 @@ _BATCH_DOCUMENTS: Final = 50
 _BATCH_CHARS: Final = 200_000
 _WAIT_SECONDS: Final = 600.0
 """How long one operation, or one document that is sent synchronously, may take."""
+_FAULTS: Final = 5
+"""How many documents in a row the server may fail at, each sent by itself; what is tried then fails slowly, too."""
 _PAGE: Final = 500
 _TOLD: Final = 100
 
@@ -96,6 +108,7 @@ class Importer:
         self._names = dict(names or {})
         self._on_progress = on_progress
         self._bank: _Bank | None = None
+        self._faults = 0
         self._batch: list[DocumentLine] = []
         self._under_way: deque[tuple[str, list[DocumentLine]]] = deque()
 
@@ -104,7 +117,8 @@ class Importer:
 
         A document that the server refuses, or a line that is broken, is a failure in the report, and the rest goes on.
         Raises `InvalidInput` for a file that is no export or a name that is not in it, before anything is sent; and
-        `CallError` where the server is away or lets nobody in: run again, it goes on from there.
+        `CallError` or `OperationFailed` where the server is away, lets nobody in, or fails at one document after
+        another: run again, it goes on from there.
         """
         header = read_header(stream)
         self._check_names(header)
@@ -215,9 +229,12 @@ class Importer:
         operation, batch = self._under_way.popleft()
         try:
             self._await(operation)
-        except BankclientError as error:
-            self._pass_over(error)
+        except OperationFailed:
             self._send_apart(batch)
+        except TimedOut as error:
+            self._pass_over(error)
+            for line in batch:
+                self._fail(_name(line), error)
         else:
             for line in batch:
                 self._settle(line, is_new=True)
@@ -234,8 +251,15 @@ class Importer:
             except BankclientError as error:
                 self._pass_over(error)
                 self._fail(_name(line), error)
+                self._note_fault(error)
             else:
                 self._settle(line, is_new=True)
+
+    def _note_fault(self, error: BankclientError) -> None:
+        """Raise `error` where the server, not the document, seems to be at fault: it failed at several in a row."""
+        self._faults += isinstance(error, OperationFailed | ServerError)
+        if self._faults >= _FAULTS:
+            raise error
 
     def _begin(self, batch: list[DocumentLine]) -> str:
         operation = str(uuid4())
@@ -255,6 +279,7 @@ class Importer:
             self._fail(_name(line), error)
             return
         if is_new:
+            self._faults = 0
             self.report.stored += 1
         else:
             self.report.skipped += 1

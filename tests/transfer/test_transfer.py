@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from functools import partial
@@ -11,11 +12,11 @@ import pytest
 
 from bankclient import BankClient, MemoryItem
 from bankclient.embedded import EmbeddedServer
-from bankclient.errors import CallError, InvalidInput, Unauthorized
+from bankclient.errors import CallError, InvalidInput, OperationFailed, Unauthorized
 from bankclient.settings import Settings
 from bankclient.testing.answers import Reply
 from bankclient.testing.scripted import ScriptedServer
-from bankclient.transfer import Importer, Report
+from bankclient.transfer import Importer, Report, incoming
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,6 +221,37 @@ def test_a_document_that_is_refused_is_named_and_the_others_go_on(
     assert what == "document '2' of bank 'bankclient'"
     assert "this one is not taken" in str(why)
     assert there == ["0", "1", "3", "4"]
+
+
+@pytest.mark.parametrize(("status", "kind"), [("failed", OperationFailed), ("pending", None)])
+def test_a_server_that_fails_at_everything_ends_it_and_a_slow_one_does_not(
+    old: BankClient, exported: Export, monkeypatch: pytest.MonkeyPatch, status: str, kind: type[Exception] | None
+) -> None:
+    """Failed operations are tried document by document, up to five in a row; one that takes long is let go on."""
+    monkeypatch.setattr(incoming, "_WAIT_SECONDS", 0.0)
+    many(old, 60)
+
+    def answer(request: ScriptedRequest) -> Reply:
+        if request.method == "POST":
+            return Reply(json={"success": True, "operation_id": request.json()["operation_id"]})
+        if "/operations/" in request.path:
+            said = {
+                "error_message": "Traceback\nRuntimeError: no model",
+                "operation_id": request.path.rpartition("/")[2],
+            }
+            return Reply(json={"status": status, **said})
+        return Reply(json={"bank_id": "b", "config": {}, "overrides": {}, "items": []})
+
+    with ScriptedServer(handler=answer) as scripted:
+        settings = Settings(api_url=scripted.url, state_dir=old.settings.state_dir)
+        with BankClient(settings=settings) as client:
+            importer = Importer(client)
+            with pytest.raises(kind, match="no model") if kind else contextlib.nullcontext():
+                importer.run(io.BytesIO(exported()))
+        sent = [len(request.json()["items"]) for request in scripted.requests if request.method == "POST"]
+    assert sent == ([50, 10, 1, 1, 1, 1, 1] if kind else [50, 10])
+    assert importer.report.failed == (5 if kind else 60)
+    assert importer.report.failures[0].what == "document '0' of bank 'bankclient'"
 
 
 def test_what_no_server_takes_is_named_too(old: BankClient, new: BankClient, exported: Export) -> None:
