@@ -88,29 +88,28 @@ _OUTBOX = (
 )
 
 _SESSIONS = (
+    # An event is acknowledged when its commit is on the disk, and each page that a commit changes is written whole: so
+    # these tables have no index that a small scan does as well without.
+    #
     # What decides where a message goes beside its project, as the event said that it was captured under.
     """CREATE TABLE filings (
         id INTEGER PRIMARY KEY, url TEXT NOT NULL, key TEXT NOT NULL, bank TEXT NOT NULL, prefix TEXT,
         scoping TEXT NOT NULL
     )""",
-    "CREATE INDEX filings_by_value ON filings (url, key, bank, scoping)",
     # `realm` is the project of sessions in process. `version` changes with every change of a session, `due` is when it
     # needs to be looked at, `cursor` and `generation` say how far its transcript was read and how often it was another
     # file, `turns` counts the user turns sealed.
     """CREATE TABLE sessions (
-        id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL, realm TEXT NOT NULL, nonce TEXT NOT NULL,
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL, agent TEXT NOT NULL, realm TEXT NOT NULL, nonce TEXT NOT NULL,
         version INTEGER NOT NULL DEFAULT 0, open INTEGER NOT NULL DEFAULT 1, began REAL NOT NULL, seen REAL NOT NULL,
         grew REAL NOT NULL, due REAL, project TEXT, root BLOB, how TEXT NOT NULL DEFAULT '',
         parent_agent TEXT, parent TEXT, transcript BLOB, cursor TEXT NOT NULL DEFAULT '',
         generation INTEGER NOT NULL DEFAULT 0, retain INTEGER NOT NULL DEFAULT 1, every INTEGER NOT NULL DEFAULT 1,
         overlap INTEGER NOT NULL DEFAULT 0, context TEXT NOT NULL DEFAULT '', turns INTEGER NOT NULL DEFAULT 0,
-        UNIQUE (agent, name, realm)
+        UNIQUE (name, agent, realm)
     )""",
-    "CREATE INDEX sessions_by_name ON sessions (name) WHERE open",
-    "CREATE INDEX sessions_due ON sessions (due) WHERE due IS NOT NULL",
-    "CREATE INDEX sessions_seen ON sessions (seen)",
-    # Events and messages are known by digests of their ids; the numbers tell which are the oldest.
-    "CREATE TABLE events (number INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE)",
+    # Events and messages are known by digests of their ids.
+    "CREATE TABLE events (digest BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
     "CREATE TABLE message_keys (number INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE)",
     # The turns of which an event reached us. `named` says whether `name` is the transcript's, `sealed` is the number of
     # the item that the turn is in, until more of it comes.
@@ -119,16 +118,13 @@ _SESSIONS = (
         named INTEGER NOT NULL, filing INTEGER NOT NULL REFERENCES filings, project TEXT, redact INTEGER NOT NULL,
         stopped REAL, sealed INTEGER, UNIQUE (session, name)
     )""",
-    "CREATE INDEX turns_by_seal ON turns (session, sealed)",
     # `kind`: `line` of the transcript, `told` by an event and waiting for its line, `adopted` when both are there.
     # The text goes once it is sealed; `words` is its digest.
     """CREATE TABLE messages (
-        id INTEGER PRIMARY KEY, turn INTEGER NOT NULL REFERENCES turns ON DELETE CASCADE, kind TEXT NOT NULL,
+        turn INTEGER NOT NULL REFERENCES turns ON DELETE CASCADE, number INTEGER NOT NULL, kind TEXT NOT NULL,
         role TEXT NOT NULL, text TEXT, words BLOB NOT NULL, key TEXT NOT NULL, at TEXT, final INTEGER NOT NULL,
-        generation INTEGER NOT NULL, offset INTEGER NOT NULL, sealed INTEGER
-    )""",
-    "CREATE INDEX messages_by_turn ON messages (turn)",
-    "CREATE INDEX messages_told ON messages (turn) WHERE kind = 'told'",
+        generation INTEGER NOT NULL, offset INTEGER NOT NULL, sealed INTEGER, PRIMARY KEY (turn, number)
+    ) WITHOUT ROWID""",
     # The newest turns that were passed over because no event of theirs had reached us: where they begin, in case one
     # comes late. Of what was said in them nothing is kept.
     """CREATE TABLE passed_turns (

@@ -22,9 +22,9 @@ __all__ = ["adopt"]
 def adopt(tx: sqlite3.Connection, session: sqlite3.Row) -> None:
     """Let each thing told in the session that has its line by now be one with it."""
     turns = tx.execute(
-        "SELECT id FROM turns WHERE session = ? AND id IN (SELECT turn FROM messages m WHERE kind = 'told' AND"
-        " (sealed IS NULL OR EXISTS (SELECT * FROM messages WHERE turn = m.turn AND kind = 'line' AND sealed IS NULL)))"
-        " ORDER BY id",
+        "SELECT id FROM turns t WHERE session = ? AND EXISTS (SELECT * FROM messages m WHERE turn = t.id"
+        " AND kind = 'told' AND (sealed IS NULL OR EXISTS"
+        " (SELECT * FROM messages WHERE turn = m.turn AND kind = 'line' AND sealed IS NULL)))",
         (session["id"],),
     ).fetchall()
     for turn in turns:
@@ -32,7 +32,7 @@ def adopt(tx: sqlite3.Connection, session: sqlite3.Row) -> None:
 
 
 def _adopt(tx: sqlite3.Connection, turn: int) -> None:
-    rows = tx.execute("SELECT * FROM messages WHERE turn = ? ORDER BY generation, offset, id", (turn,)).fetchall()
+    rows = tx.execute("SELECT * FROM messages WHERE turn = ? ORDER BY generation, offset, number", (turn,)).fetchall()
     lines = [row for row in rows if row["kind"] == LINE]
     for told in rows:
         if told["kind"] != TOLD:
@@ -42,16 +42,16 @@ def _adopt(tx: sqlite3.Connection, turn: int) -> None:
         found = adopter(_by_words(told), [_by_words(row) for row in candidates])
         if found is None:
             continue
-        line = next(row for row in candidates if row["id"] == found.ordinal)
+        line = next(row for row in candidates if row["number"] == found.ordinal)
         lines.remove(line)
         if told["sealed"] is None:
-            tx.execute("DELETE FROM messages WHERE id = ?", (told["id"],))
-            tx.execute("UPDATE messages SET kind = ? WHERE id = ?", (ADOPTED, line["id"]))
+            tx.execute("DELETE FROM messages WHERE turn = ? AND number = ?", (turn, told["number"]))
+            tx.execute("UPDATE messages SET kind = ? WHERE turn = ? AND number = ?", (ADOPTED, turn, line["number"]))
         else:
-            tx.execute("UPDATE messages SET kind = ? WHERE id = ?", (ADOPTED, told["id"]))
+            tx.execute("UPDATE messages SET kind = ? WHERE turn = ? AND number = ?", (ADOPTED, turn, told["number"]))
             tx.execute(
-                "UPDATE messages SET kind = ?, text = NULL, sealed = ? WHERE id = ?",
-                (ADOPTED, told["sealed"], line["id"]),
+                "UPDATE messages SET kind = ?, text = NULL, sealed = ? WHERE turn = ? AND number = ?",
+                (ADOPTED, told["sealed"], turn, line["number"]),
             )
 
 
@@ -61,7 +61,7 @@ def _by_words(row: sqlite3.Row) -> Message:
         role=row["role"],
         text=row["words"].hex(),
         key=row["key"],
-        ordinal=row["id"],
+        ordinal=row["number"],
         turn_id=str(row["turn"]),
         final=bool(row["final"]),
     )

@@ -12,12 +12,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from bankclient.errors import OutboxFull
 from bankclient.store.sessions import upkeep
 from bankclient.store.sessions.hearing import Arrival, ends_nothing, record
 from bankclient.store.sessions.listing import keep_list, read_list
 from bankclient.store.sessions.model import Recorded, Sealed, SessionKey, Taken
 from bankclient.store.sessions.reading import known_keys, look_through, read, snapshot, store
-from bankclient.store.sessions.rows import find_session, key_of, path_text, session_of
+from bankclient.store.sessions.rows import find_session, is_full, key_of, path_text, session_of
 from bankclient.store.sessions.sealing import Sealing
 from bankclient.store.sessions.transcripts import open_transcript
 from bankclient.turns.cadence import IDLE_AFTER
@@ -45,6 +46,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
 """How the transcripts of which agents are read. Of another agent, what its events tell is all there is."""
 
 _TRIES = 5
+_PRUNE_SECONDS = 86_400.0
 _CLOCK_SLACK = 60.0
 """A time to look at a session that is further off than any wait is a clock's that was set back since."""
 
@@ -68,6 +70,7 @@ class Sessions:
         self._outbox = outbox
         self._dialects = dialects
         self._open = open_transcript
+        self._pruned = 0.0
 
     def record(
         self,
@@ -98,10 +101,7 @@ class Sessions:
         with self._database.write() as tx:
             if is_lost and ends_nothing(find_session(tx, arrival.key), event.transcript_path):
                 return Recorded(arrival.key, fresh=False, project=project)
-            recorded = record(tx, arrival, nonce=_nonce())
-            if recorded.fresh and arrival.begins:
-                upkeep.prune(tx, now)
-            return recorded
+            return record(tx, arrival, nonce=_nonce())
 
     def take_in(self, key: SessionKey, *, now: float) -> Taken:
         """Read what the session's transcript holds beyond what was read, and keep what was said in captured turns.
@@ -136,7 +136,8 @@ class Sessions:
         """Acknowledge what a program hands over at the end of a turn: when this returns, it is on the disk.
 
         `whole` says that `items` are the whole conversation, compared by content; else they are the new ones. The same
-        event again changes nothing. Raises `InvalidInput` as `record` does.
+        event again changes nothing. Raises `InvalidInput` as `record` does, and `OutboxFull` where too much is not
+        sealed yet.
         """
         event = Event(kind="step", agent=key.agent, session_id=key.id, event_id=event_id)
         arrival = Arrival.of(event, key, filing, project, terms, parent=None, now=now)
@@ -148,6 +149,8 @@ class Sessions:
             with self._database.write() as tx:
                 if _version(find_session(tx, key)) != _version(row):
                     continue
+                if row is not None and is_full(tx, row["id"]):
+                    raise OutboxFull(f"session {key.id} holds all that one may, unsealed; `bankclient queue` says why")
                 if not record(tx, arrival, nonce=nonce).fresh:
                     return Taken()
                 current = find_session(tx, key)
@@ -171,6 +174,10 @@ class Sessions:
 
         What a process left undone when it died is due, too.
         """
+        if abs(now - self._pruned) >= _PRUNE_SECONDS:
+            with self._database.write() as tx:
+                upkeep.prune(tx, now)
+            self._pruned = now
         return {key: self.seal(key, reason, now=now) for key in self._keys(reason, now)}
 
     def next_due(self, *, now: float) -> float | None:
@@ -210,9 +217,12 @@ class Sessions:
             return [key_of(row) for row in rows]
 
     def _look(self, before: Snapshot) -> Find | None:
+        """Return what is new in the session's transcript, `None` if there is nothing to be read."""
         row = before.row
         dialect, path = self._dialects.get(row["agent"]), path_text(row["transcript"])
-        if dialect is None or path is None or row["parent"] is not None or not (row["retain"] or before.turns):
+        # A session that holds all it may reads on when that is sealed: what is in the file is not lost.
+        wanted = row["parent"] is None and (row["retain"] or before.turns) and not before.full
+        if dialect is None or path is None or not wanted:
             return None
         transcript = self._open(path)
         if transcript is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bankclient.store.sessions.model import Recorded, SessionKey
+from bankclient.store.sessions.model import PassedOver, Recorded, SessionKey
 from bankclient.store.sessions.rows import (
     ADOPTED,
     LINE,
@@ -20,8 +20,10 @@ from bankclient.store.sessions.rows import (
     filing_number,
     find_session,
     find_turn,
+    is_full,
     key_of,
     parent_of,
+    pass_over,
     path_bytes,
     project_of,
     words_digest,
@@ -97,15 +99,17 @@ class Arrival:
 def record(tx: sqlite3.Connection, arrival: Arrival, *, nonce: str) -> Recorded:
     """Take the event in, once; `nonce` is for a session that is new."""
     event = arrival.event
-    known = tx.execute("INSERT OR IGNORE INTO events (digest) VALUES (?)", (digest(event.event_id),)).rowcount == 0
+    values = (digest(event.event_id), arrival.now)
+    known = tx.execute("INSERT OR IGNORE INTO events VALUES (?, ?)", values).rowcount == 0
     row = find_session(tx, arrival.key)
     if not known:
         row = row or begin(tx, arrival, nonce=nonce)
         if event.is_subagent:
             tx.execute("UPDATE sessions SET seen = ? WHERE id = ?", (arrival.now, row["id"]))
         else:
-            row = _touch(tx, row, arrival)
-            if arrival.terms.retain and row["parent"] is None and event.kind in {"prompt", "stop"}:
+            captures = arrival.terms.retain and row["parent"] is None and event.kind in {"prompt", "stop"}
+            row = _touch(tx, row, arrival, captures=captures)
+            if captures:
                 _hear(tx, row, arrival)
     return _recorded(tx, row, arrival, fresh=not known)
 
@@ -146,19 +150,27 @@ def _parent(tx: sqlite3.Connection, name: str | None, child: SessionKey) -> Sess
     return None if row is None else parent_of(row) or key_of(row)
 
 
-def _touch(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival) -> sqlite3.Row:
+def _touch(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival, *, captures: bool) -> sqlite3.Row:
     """Let the session be as its newest event says; return its row as it is then."""
     event, terms, now = arrival.event, arrival.terms, arrival.now
     begins = arrival.begins or (event.kind == "prompt" and not row["open"])
     is_open = begins or (bool(row["open"]) and event.kind != "session_end")
     project = arrival.project if begins or row["project"] is None else project_of(row)
-    tx.execute(
-        "UPDATE sessions SET version = version + 1, open = ?, began = ?, seen = ?, project = ?, root = ?, how = ?,"
-        " transcript = coalesce(?, transcript), retain = ?, every = ?, overlap = ?, context = ?, due = ? WHERE id = ?",
+    if project.name is not None and row["project"] is None:
+        # What was said while nobody knew where it belongs: this is where.
+        tx.execute(
+            "UPDATE turns SET project = ? WHERE session = ? AND project IS NULL AND sealed IS NULL",
+            (project.name, row["id"]),
+        )
+    touched: sqlite3.Row = tx.execute(
+        "UPDATE sessions SET version = version + 1, open = ?, began = ?, seen = ?, grew = ?, project = ?, root = ?,"
+        " how = ?, transcript = coalesce(?, transcript), retain = ?, every = ?, overlap = ?, context = ?, due = ?"
+        " WHERE id = ? RETURNING *",
         (
             is_open,
             now if begins else row["began"],
             now,
+            now if captures else row["grew"],
             project.name,
             path_bytes(str(project.root)) if project.root else None,
             clean_text(project.how),
@@ -170,25 +182,22 @@ def _touch(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival) -> sqlite
             now if row["parent"] is None else None,
             row["id"],
         ),
-    )
-    if project.name is not None and row["project"] is None:
-        # What was said while nobody knew where it belongs: this is where.
-        tx.execute(
-            "UPDATE turns SET project = ? WHERE session = ? AND project IS NULL AND sealed IS NULL",
-            (project.name, row["id"]),
-        )
-    return _row(tx, arrival.key)
+    ).fetchone()
+    return touched
 
 
 def _hear(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival) -> None:
     """Let the event's turn be captured, and keep what the event tells of it."""
-    event, now = arrival.event, arrival.now
+    event = arrival.event
     turn = _turn(tx, row, arrival)
-    tx.execute("UPDATE sessions SET grew = ? WHERE id = ?", (now, row["id"]))
     if event.kind == "stop":
-        tx.execute("UPDATE turns SET stopped = ? WHERE id = ?", (now, turn))
+        tx.execute("UPDATE turns SET stopped = ? WHERE id = ?", (arrival.now, turn))
     told = stand_in(event, 0)
-    if told is not None and not (told.role == "assistant" and _is_sealed_already(tx, turn, told.text)):
+    if told is None or (told.role == "assistant" and _is_sealed_already(tx, turn, told.text)):
+        return
+    if is_full(tx, row["id"]):
+        pass_over(tx, row["id"], {PassedOver.FULL: 1})
+    else:
         add_message(tx, turn, told)
 
 
@@ -245,13 +254,13 @@ def _near(one: str | None, other: str | None) -> bool:
 def _is_sealed_already(tx: sqlite3.Connection, turn: int, answer: str) -> bool:
     """Whether the line that an answer would wait for was sealed before the turn's stop was heard; it counts once."""
     line = tx.execute(
-        "SELECT id FROM messages WHERE turn = ? AND kind = ? AND role = 'assistant' AND sealed IS NOT NULL"
-        " AND (final OR words = ?) ORDER BY id LIMIT 1",
+        "SELECT number FROM messages WHERE turn = ? AND kind = ? AND role = 'assistant' AND sealed IS NOT NULL"
+        " AND (final OR words = ?) ORDER BY number LIMIT 1",
         (turn, LINE, words_digest(answer)),
     ).fetchone()
     if line is None:
         return False
-    tx.execute("UPDATE messages SET kind = ? WHERE id = ?", (ADOPTED, line["id"]))
+    tx.execute("UPDATE messages SET kind = ? WHERE turn = ? AND number = ?", (ADOPTED, turn, line["number"]))
     return True
 
 

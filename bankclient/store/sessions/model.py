@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from bankclient.project import Project
 from bankclient.scope import scope_of
 from bankclient.store.outbox.model import Address
 from bankclient.text import clean_text
@@ -16,7 +18,6 @@ from bankclient.text import clean_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bankclient.project import Project
     from bankclient.scope import Scoping
     from bankclient.store.outbox.model import Destination
 
@@ -66,11 +67,16 @@ class Filing:
 
         Raises `InvalidInput` where bank and prefix make a name that no server takes.
         """
-        scope = scope_of(self, project)
-        if not scope.resolved:
-            return None
-        target = scope.retain_target()
-        return Address(self.destination, target.bank, target.tags)
+        return _address(self, project.name)
+
+
+@lru_cache(maxsize=64)
+def _address(filing: Filing, name: str | None) -> Address | None:
+    scope = scope_of(filing, Project(name, None, ""))
+    if not scope.resolved:
+        return None
+    target = scope.retain_target()
+    return Address(filing.destination, target.bank, target.tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +139,7 @@ class PassedOver(enum.StrEnum):
     NOTHING_KEPT = "all of it was private, or our own"
     NO_RECORD = "a line of the transcript that is no record"
     TOO_LONG = "a line of the transcript too long to be held"
+    FULL = "told while as much of the session was open as may be; its line may still be read"
 
 
 @dataclass(frozen=True, slots=True)

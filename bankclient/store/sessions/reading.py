@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bankclient.store.sessions.adopting import adopt
 from bankclient.store.sessions.model import PassedOver, Taken
-from bankclient.store.sessions.rows import TOLD, add_key, add_message, digest, find_turn, pass_over
+from bankclient.store.sessions.rows import TOLD, add_key, add_message, digest, find_turn, is_full, pass_over
 from bankclient.text import clean_text
 from bankclient.turns.cadence import captured, heard_by_text
 from bankclient.turns.event import Event
@@ -53,10 +53,11 @@ class HeardTurn:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A session as a reading finds it: its row, and its turns by name."""
+    """A session as a reading finds it: its row, its turns by name, whether it holds all that it may."""
 
     row: sqlite3.Row
     turns: Mapping[str, HeardTurn]
+    full: bool
 
 
 @dataclass(slots=True)
@@ -87,14 +88,14 @@ class Find:
 def snapshot(tx: sqlite3.Connection, row: sqlite3.Row) -> Snapshot:
     """Return the session as it stands."""
     turns = tx.execute("SELECT id, name, named, redact FROM turns WHERE session = ?", (row["id"],)).fetchall()
-    return Snapshot(row, {turn["name"]: _heard(tx, turn) for turn in turns})
+    return Snapshot(row, {turn["name"]: _heard(tx, turn) for turn in turns}, full=is_full(tx, row["id"]))
 
 
 def _heard(tx: sqlite3.Connection, turn: sqlite3.Row) -> HeardTurn:
     if turn["named"]:
         return HeardTurn(turn["id"], named=True, redact=bool(turn["redact"]))
     told = tx.execute(
-        "SELECT role, text, at FROM messages WHERE turn = ? AND kind = ? AND sealed IS NULL ORDER BY id DESC",
+        "SELECT role, text, at FROM messages WHERE turn = ? AND kind = ? AND sealed IS NULL ORDER BY number DESC",
         (turn["id"], TOLD),
     ).fetchall()
     texts = {row["role"]: row["text"] for row in told}
@@ -216,7 +217,10 @@ def _name(tx: sqlite3.Connection, session: int, turn: int, name: str) -> None:
     if same is None:
         tx.execute("UPDATE turns SET name = ?, named = TRUE WHERE id = ?", (name, turn))
         return
-    tx.execute("UPDATE messages SET turn = ? WHERE turn = ?", (same["id"], turn))
+    last = tx.execute(
+        "SELECT coalesce(max(number), 0) AS number FROM messages WHERE turn = ?", (same["id"],)
+    ).fetchone()
+    tx.execute("UPDATE messages SET turn = ?, number = number + ? WHERE turn = ?", (same["id"], last["number"], turn))
     tx.execute(
         "UPDATE turns SET sealed = NULL, stopped = coalesce((SELECT stopped FROM turns WHERE id = ?), stopped)"
         " WHERE id = ?",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ADOPTED",
     "LINE",
+    "OPEN_LIMIT",
     "TOLD",
     "OpenTurn",
     "Piece",
@@ -36,6 +37,7 @@ __all__ = [
     "filing_number",
     "find_session",
     "find_turn",
+    "is_full",
     "key_of",
     "open_turns",
     "parent_of",
@@ -51,6 +53,9 @@ __all__ = [
 TOLD: Final = "told"
 LINE: Final = "line"
 ADOPTED: Final = "adopted"
+
+OPEN_LIMIT: Final = 64 << 20
+"""Letters of one session that wait to be sealed, while the outbox takes no more or the project has no name."""
 
 _DIGEST_BYTES = 16
 _TOLD_GENERATION = -1
@@ -139,9 +144,10 @@ def add_message(tx: sqlite3.Connection, turn: int, message: Message, *, generati
     """Add something that was said: a line of the so manieth file, or what an event told. Its turn is open (again)."""
     told = generation is None
     tx.execute(
-        "INSERT INTO messages (turn, kind, role, text, words, key, at, final, generation, offset)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO messages (turn, number, kind, role, text, words, key, at, final, generation, offset)"
+        " VALUES (?, (SELECT 1 + coalesce(max(number), 0) FROM messages WHERE turn = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
+            turn,
             turn,
             TOLD if told else LINE,
             message.role,
@@ -157,6 +163,16 @@ def add_message(tx: sqlite3.Connection, turn: int, message: Message, *, generati
     tx.execute("UPDATE turns SET sealed = NULL WHERE id = ? AND sealed IS NOT NULL", (turn,))
 
 
+def is_full(tx: sqlite3.Connection, session: int) -> bool:
+    """Whether as much of the session is open as it may be: `OPEN_LIMIT` letters."""
+    held = tx.execute(
+        "SELECT total(length(text)) AS held FROM messages WHERE sealed IS NULL"
+        " AND turn IN (SELECT id FROM turns WHERE session = ? AND sealed IS NULL)",
+        (session,),
+    ).fetchone()
+    return bool(held["held"] >= OPEN_LIMIT)
+
+
 def pass_over(tx: sqlite3.Connection, session: int, counts: Mapping[PassedOver, int]) -> None:
     """Count what was not kept."""
     tx.executemany(
@@ -169,7 +185,7 @@ def pass_over(tx: sqlite3.Connection, session: int, counts: Mapping[PassedOver, 
 class Piece:
     """A message's row; the text of a sealed one may be gone."""
 
-    id: int
+    number: int
     kind: str
     sealed: bool
     message: Message
@@ -211,10 +227,10 @@ def address_of(turn: sqlite3.Row) -> Address | None:
 
 def pieces_of(tx: sqlite3.Connection, turn: sqlite3.Row) -> tuple[Piece, ...]:
     """Return what is known of a turn: lines as they stand in the file, and what was told as it was heard."""
-    rows = tx.execute("SELECT * FROM messages WHERE turn = ? ORDER BY generation, offset, id", (turn["id"],))
+    rows = tx.execute("SELECT * FROM messages WHERE turn = ? ORDER BY generation, offset, number", (turn["id"],))
     return tuple(
         Piece(
-            row["id"],
+            row["number"],
             row["kind"],
             row["sealed"] is not None,
             Message(

@@ -123,7 +123,8 @@ class Sealing:
             item = self._outbox.add_session(address, _fields(made), now=self._now).item
             for member in members:
                 tx.executemany(
-                    "UPDATE messages SET sealed = ? WHERE id = ?", [(item, piece.id) for piece in member.pieces]
+                    "UPDATE messages SET sealed = ? WHERE turn = ? AND number = ?",
+                    [(item, member.row.id, piece.number) for piece in member.pieces],
                 )
                 # A prompt that the file holds in other words, or as something else than the person's.
                 tx.execute("DELETE FROM messages WHERE turn = ? AND kind = 'told' AND sealed IS NULL", (member.row.id,))
