@@ -15,8 +15,9 @@ from bankclient.embedded import EmbeddedServer
 from bankclient.errors import CallError, InvalidInput, OperationFailed, Unauthorized
 from bankclient.settings import Settings
 from bankclient.testing.answers import Reply
+from bankclient.testing.clock import ManualClock
 from bankclient.testing.scripted import ScriptedServer
-from bankclient.transfer import Importer, Report, incoming
+from bankclient.transfer import Importer, Report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,10 +226,10 @@ def test_a_document_that_is_refused_is_named_and_the_others_go_on(
 
 @pytest.mark.parametrize(("status", "kind"), [("failed", OperationFailed), ("pending", None)])
 def test_a_server_that_fails_at_everything_ends_it_and_a_slow_one_does_not(
-    old: BankClient, exported: Export, monkeypatch: pytest.MonkeyPatch, status: str, kind: type[Exception] | None
+    old: BankClient, exported: Export, status: str, kind: type[Exception] | None
 ) -> None:
     """Failed operations are tried document by document, up to five in a row; one that takes long is let go on."""
-    monkeypatch.setattr(incoming, "_WAIT_SECONDS", 0.0)
+    clock = ManualClock()
     many(old, 60)
 
     def answer(request: ScriptedRequest) -> Reply:
@@ -245,6 +246,7 @@ def test_a_server_that_fails_at_everything_ends_it_and_a_slow_one_does_not(
     with ScriptedServer(handler=answer) as scripted:
         settings = Settings(api_url=scripted.url, state_dir=old.settings.state_dir)
         with BankClient(settings=settings) as client:
+            client._caller.core.now, client._caller.sleep = clock.now, clock.sleep
             importer = Importer(client)
             with pytest.raises(kind, match="no model") if kind else contextlib.nullcontext():
                 importer.run(io.BytesIO(exported()))
