@@ -41,6 +41,7 @@ _FAILED = 1
 _EMBEDDED = "http://embedded"  # what the clients call the bank in their own process
 _GATEWAY_STATUSES = frozenset({502, 504})
 _LOOK_AT_URL = "check HINDSIGHT_API_URL"
+_VIA_PROXY = "to the proxy that the environment names"  # in a reason of the client's
 
 
 class Failure(NamedTuple):
@@ -117,6 +118,9 @@ def _server(error: CallError) -> str:
 
 
 def _unconnected(error: CallError, server: str) -> Failure:
+    if _VIA_PROXY in error.reason:
+        what = f"the proxy that the environment names for {server} cannot be reached ({error.reason})"
+        return Failure(what, "check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or put the server's host into NO_PROXY")
     for cause in _causes(error):
         match cause:
             case socket.gaierror():

@@ -48,6 +48,11 @@ class Route:
     tls: ssl.SSLContext | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def way(self) -> str:
+        """What is connected to, as part of a reason; empty where that is the server itself."""
+        return "" if self.proxy is None else " to the proxy that the environment names"
+
     @classmethod
     def to(cls, url: str, environ: Mapping[str, str] | None = None) -> Route:
         """Return the route to `url`; certificates are read only where TLS is spoken."""
@@ -184,8 +189,11 @@ def _build(request: Request, limit: float) -> httpx.Request:
 
 
 @contextlib.contextmanager
-def _translated(limit: float) -> Generator[None, None, None]:
-    """Turn what the libraries raise for want of an answer into `NoAnswer`; everything else is a programming error."""
+def _translated(limit: float, way: str = "") -> Generator[None, None, None]:
+    """Turn what the libraries raise for want of an answer into `NoAnswer`; everything else is a programming error.
+
+    `way` says what was connected to, where that is not the server itself.
+    """
     begin = time.monotonic()
     try:
         yield
@@ -194,10 +202,10 @@ def _translated(limit: float) -> Generator[None, None, None]:
         raise NoAnswer(TimedOut, reason, says_nothing=True) from error
     except (httpcore.TimeoutException, TimeoutError) as error:
         if isinstance(error, httpcore.ConnectTimeout) and time.monotonic() - begin < limit - _CLOCK_GRAIN:
-            raise NoAnswer(ConnectFailed, f"no connection within {CONNECT_LIMIT:.0f} s") from error
+            raise NoAnswer(ConnectFailed, f"no connection{way} within {CONNECT_LIMIT:.0f} s") from error
         raise NoAnswer(TimedOut, f"no answer in time ({_name(error)})") from error
     except (httpcore.ConnectError, httpcore.ProxyError, httpcore.UnsupportedProtocol) as error:
-        raise NoAnswer(ConnectFailed, f"no connection: {_name(error)}") from error
+        raise NoAnswer(ConnectFailed, f"no connection{way}: {_name(error)}") from error
     except httpcore.RemoteProtocolError as error:
         raise NoAnswer(ConnectionLost, f"what answers does not speak HTTP to the end: {_name(error)}") from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
@@ -272,7 +280,7 @@ class HttpTransport:
         self._pools: dict[int, _Pool] = {}
 
     def send(self, request: Request, limit: float) -> Response:
-        with deadline_in(limit), _translated(limit):
+        with deadline_in(limit), _translated(limit, self._route.way):
             with _beginning():
                 answer = self._pool().handle_request(_build(request, limit))
             try:
@@ -286,7 +294,7 @@ class HttpTransport:
 
     @contextlib.contextmanager
     def stream(self, request: Request, limit: float) -> Generator[StreamedResponse, None, None]:
-        with deadline_in(limit), _translated(limit), _beginning():
+        with deadline_in(limit), _translated(limit, self._route.way), _beginning():
             answer = self._pool().handle_request(_build(request, limit))
         try:
             yield _Streamed(answer, limit)
@@ -328,7 +336,7 @@ class AsyncHttpTransport:
         self._pools: dict[asyncio.AbstractEventLoop, tuple[int, _AsyncPool]] = {}
 
     async def send(self, request: Request, limit: float) -> Response:
-        with _translated(limit):
+        with _translated(limit, self._route.way):
             async with asyncio.timeout(limit):
                 with _beginning():
                     answer = await self._pool().handle_async_request(_build(request, limit))
@@ -343,7 +351,7 @@ class AsyncHttpTransport:
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request, limit: float) -> AsyncGenerator[AsyncStreamedResponse, None]:
-        with _translated(limit):
+        with _translated(limit, self._route.way):
             async with asyncio.timeout(limit):
                 with _beginning():
                     answer = await self._pool().handle_async_request(_build(request, limit))

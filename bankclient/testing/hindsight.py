@@ -73,7 +73,7 @@ class HindsightServer:
         self.slow_ms = slow_ms
         self.port = port or _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._python = os.fspath(python)
+        self._python = os.path.abspath(python)  # noqa: PTH100 - a link is not followed: it is its environment
         self._mode = mode
         self._key = key
         self._extra = dict(environment or {})

@@ -154,6 +154,14 @@ def test_nobody_listening(asked: Callable[[str], str]) -> None:
     )
 
 
+def test_a_proxy_that_is_away(asked: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is not to blame, and the variables that name the proxy are."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    said = asked("http://memory.invalid")
+    assert "the proxy that the environment names" in said
+    assert "NO_PROXY" in said
+
+
 def test_an_unknown_host(asked: Callable[[str], str]) -> None:
     """A name that does not resolve is said to be one."""
     assert asked("http://hindsight.invalid") == "error: the host name in URL is not known; check HINDSIGHT_API_URL"

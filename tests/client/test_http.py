@@ -96,6 +96,13 @@ def sender(request: pytest.FixtureRequest) -> Iterator[Sender]:
     made.close()
 
 
+@pytest.fixture(params=[SyncSender, AsyncSender])
+def sender_kind(request: pytest.FixtureRequest) -> type[SyncSender | AsyncSender]:
+    """Give the class of each sender in turn."""
+    kind: type[SyncSender | AsyncSender] = request.param
+    return kind
+
+
 def get(url: str, path: str = "/") -> Request:
     """Return a GET."""
     return Request("GET", url + path)
@@ -396,6 +403,15 @@ def test_both_transports_go_through_a_proxy_with_its_credentials() -> None:
             (request,) = proxy.requests
         assert request.target == "http://memory.invalid:8888/version"
         assert request.headers["proxy-authorization"] == "Basic bWU6cEBzcw=="
+
+
+def test_a_proxy_that_is_away_is_named_as_such(sender_kind: type[SyncSender | AsyncSender]) -> None:
+    """The server is not to blame."""
+    sender = sender_kind(Route(proxy="http://127.0.0.1:9"))
+    error, _ = failure(sender, get("http://memory.invalid"), 5)
+    sender.close()
+    assert error.kind is ConnectFailed
+    assert "proxy" in error.reason
 
 
 def test_a_route_reads_certificates_only_where_tls_is_spoken() -> None:
