@@ -97,8 +97,8 @@ def test_the_python_examples_run_as_printed(repository: Path) -> None:
         run([sys.executable, "-W", "error", "-c", example.text], repository, HINDSIGHT_API_URL="embedded")
         for example in marked("python")
     ]
-    assert "port 4711" in printed[0]
-    assert "The linter is ruff." in printed[1]
+    for output, expected in zip(printed, ("port 4711", "1.1.0", "The linter is ruff."), strict=True):
+        assert expected in output
 
 
 def test_the_examples_of_the_queue_run_as_printed(repository: Path) -> None:
