@@ -97,11 +97,6 @@ def _of_call(error: CallError) -> Failure:
     match error:
         case BreakerOpen():
             return Failure(f"{server} did not answer a moment ago, and was not asked again", "try again in a minute")
-        case ConnectFailed() if _VIA_PROXY in error.reason:
-            return Failure(
-                f"the proxy that the environment names for {server} cannot be reached ({error.reason})",
-                "check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or put the server's host into NO_PROXY",
-            )
         case ConnectFailed():
             return _unconnected(error, server)
         case TimedOut():
@@ -123,6 +118,15 @@ def _server(error: CallError) -> str:
 
 
 def _unconnected(error: CallError, server: str) -> Failure:
+    if _VIA_PROXY not in error.reason:
+        return _unreached(error, server)
+    return Failure(
+        f"the proxy that the environment names for {server} cannot be reached ({error.reason})",
+        "check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or put the server's host into NO_PROXY",
+    )
+
+
+def _unreached(error: CallError, server: str) -> Failure:
     for cause in _causes(error):
         match cause:
             case socket.gaierror():
