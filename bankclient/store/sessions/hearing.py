@@ -159,7 +159,7 @@ def _touch(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival, *, captur
     if project.name is not None and row["project"] is None:
         # What was said while nobody knew where it belongs: this is where.
         tx.execute(
-            "UPDATE turns SET project = ? WHERE session = ? AND project IS NULL AND sealed IS NULL",
+            "UPDATE turns SET project = ? WHERE session = ? AND project IS NULL",
             (project.name, row["id"]),
         )
     touched: sqlite3.Row = tx.execute(

@@ -34,7 +34,7 @@ __all__ = ["FULL_SECONDS", "Sealing", "in_order"]
 FULL_SECONDS: Final = 60.0
 """So long after the outbox was full it is tried again."""
 _KEPT_TURNS = 64
-"""So many sealed turns of a session are remembered, without their texts, for events and lines that come late."""
+"""So many turns of a session are remembered, without their texts, for events and lines that come late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,15 +248,16 @@ def _sealed_before(tx: sqlite3.Connection, row: sqlite3.Row, address: Address) -
 
 def _let_go(tx: sqlite3.Connection, row: sqlite3.Row) -> None:
     """Let go of what is sealed: of texts that will not stand in front of the next batch, and of old turns."""
-    newest = "SELECT id FROM turns WHERE session = :session AND sealed > 0 ORDER BY sealed DESC, id DESC LIMIT :keep"
     session, keep = row["id"], row["overlap"]
     tx.execute(
-        "UPDATE messages SET text = NULL WHERE sealed IS NOT NULL AND text IS NOT NULL"  # noqa: S608 - the query is ours
-        f" AND turn IN (SELECT id FROM turns WHERE session = :session) AND turn NOT IN ({newest})",
+        "UPDATE messages SET text = NULL WHERE sealed IS NOT NULL AND text IS NOT NULL"
+        " AND turn IN (SELECT id FROM turns WHERE session = :session) AND turn NOT IN"
+        " (SELECT id FROM turns WHERE session = :session AND sealed > 0 ORDER BY sealed DESC, id DESC LIMIT :keep)",
         {"session": session, "keep": keep},
     )
     tx.execute(
-        f"DELETE FROM turns WHERE session = :session AND sealed IS NOT NULL AND id NOT IN ({newest})",  # noqa: S608 - the same
+        "DELETE FROM turns WHERE session = :session AND sealed IS NOT NULL"
+        " AND id NOT IN (SELECT id FROM turns WHERE session = :session ORDER BY id DESC LIMIT :keep)",
         {"session": session, "keep": max(keep, _KEPT_TURNS)},
     )
 

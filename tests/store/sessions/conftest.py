@@ -123,15 +123,15 @@ class Agent:
         """Append what somebody said."""
         self.write(self.record(role, text, **fields))
 
-    def record(self, role: str, text: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    def record(self, role: str, text: str, *, stop: str = "end_turn", **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
         """Return a line in which somebody says something."""
         at = datetime.fromtimestamp(self.now, UTC).isoformat()
-        known: dict[str, Any] = {"type": role, "uuid": f"u-{self.id}-{text[:40]}-{next(self.numbers)}", "timestamp": at}
+        known: dict[str, Any] = {"type": role, "uuid": f"u-{self.id}-{next(self.numbers)}", "timestamp": at}
         if role == "user":
             known |= {"promptId": self.turn, "message": {"role": "user", "content": text}}
         else:
             content = [{"type": "text", "text": text}]
-            known |= {"message": {"role": "assistant", "content": content, "stop_reason": "end_turn"}}
+            known |= {"message": {"role": "assistant", "content": content, "stop_reason": stop}}
         return known | fields
 
     def start(self, source: str = "startup", **fields: Any) -> Recorded:  # noqa: ANN401 - any field

@@ -211,7 +211,15 @@ class SessionsMachine(RuleBasedStateMachine):
         assert token is not None
         turn.lines.append(token[0])
 
-    def say(self, talk: Talk, kind: str, turn: Spoken | None = None, *, fate: str = "heard", **fields: Any) -> None:
+    def say(
+        self,
+        talk: Talk,
+        kind: str,
+        turn: Spoken | None = None,
+        *,
+        fate: str = "heard",
+        **fields: Any,  # noqa: ANN401 - any field
+    ) -> None:
         """Deliver an event, unless it is lost, or late, or memory is off."""
         event = Event(
             kind=kind,  # type: ignore[arg-type]  # as the rules name kinds
@@ -298,9 +306,12 @@ class SessionsMachine(RuleBasedStateMachine):
         """Begin a turn."""
         talk = self.talk(number)
         last = talk.turn
-        if fate == "late" and not talk.named or fate == "late" and not talk.has_file:
+        if fate == "late" and not (talk.named and talk.has_file):
             fate = "heard"
         if not talk.named and last is not None and last.captured and not last.stopped:
+            # What stops without a name is what was prompted last: both are lost in a row only where turns have names.
+            if not self.enabled:
+                return
             fate = "heard"
         serial = next(self.numbers)
         turn = Spoken(serial, f"p{serial}")
@@ -446,7 +457,8 @@ class SessionsMachine(RuleBasedStateMachine):
     def rename(self, number: int) -> None:
         """Move a transcript; the next event tells where to."""
         talk = self.talk(number)
-        talk.path = f"/t/moved-{next(self.numbers)}.jsonl"
+        if talk.named:  # what is found by its words must be there when it is looked for
+            talk.path = f"/t/moved-{next(self.numbers)}.jsonl"
 
     @precondition(lambda self: self.talks)
     @rule(number=st.integers(0, 3))
