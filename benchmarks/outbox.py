@@ -15,7 +15,7 @@ from bankclient.store.outbox import Address, Destination, SqliteOutbox
 from bankclient.store.outbox.sealing import request_body
 from benchmarks.corpus import memories, seeded, words
 from benchmarks.disk import fsynced_inserts
-from benchmarks.measure import compare, figure, timed
+from benchmarks.measure import compare, figure, quickest, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,8 +30,12 @@ _SAID = 600
 """Words in a piece of a session; three turns without their tool calls are about so many."""
 
 
-def acknowledgement(rounds: int = 400, waiting: int = 10_000) -> Iterator[Figure]:
-    """Compare taking an item in, while 10,000 others wait, with an fsynced insert of the same bytes."""
+def acknowledgement(rounds: int = 500, waiting: int = 10_000) -> Iterator[Figure]:
+    """Compare taking an item in, while 10,000 others wait, with an fsynced insert of the same bytes.
+
+    The busier the disk, the less our own work weighs beside it. So the target is for the quickest tenth, which comes out
+    the same at every run, and the medians of all are information.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with closing(Database(folder / "ours")) as database, fsynced_inserts(folder / "bare") as insert:
@@ -56,16 +60,11 @@ def acknowledgement(rounds: int = 400, waiting: int = 10_000) -> Iterator[Figure
                 ("a piece of a session", _piece, add_piece),
                 ("a caller's request", _fact, add_request),
             ):
-                yield figure(
-                    f"taking in {what}",
-                    "an fsynced insert",
-                    *compare(
-                        rounds,
-                        _adding(waiting, make, add),
-                        _adding(waiting, make, lambda item: insert(encode_json(item))),
-                    ),
-                    target=2.0,
+                ours, bare = compare(
+                    rounds, _adding(waiting, make, add), _adding(waiting, make, lambda item: insert(encode_json(item)))
                 )
+                yield figure(f"taking in {what}", "an fsynced insert", quickest(ours), quickest(bare), target=2.0)
+                yield figure(f"taking in {what}, whatever the disk does", "an fsynced insert", ours, bare)
 
 
 def _adding(

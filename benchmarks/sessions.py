@@ -18,7 +18,7 @@ from bankclient.store.outbox import Destination, SqliteOutbox
 from bankclient.store.sessions import Filing, SessionKey, Sessions, Terms
 from bankclient.turns.event import Event
 from benchmarks.disk import fsynced_inserts
-from benchmarks.measure import figure, timed
+from benchmarks.measure import figure, quickest, timed
 from benchmarks.transcripts import transcript_turn
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ _AGENT = "claude_code"
 def acknowledgement(rounds: int = 500) -> Iterator[Figure]:
     """Compare acknowledging an event with an fsynced insert of the same bytes.
 
-    The faster the disk, the more weigh the redacting and the statements, which take the same time on any disk.
+    The busier the disk, the less our own work weighs beside it. So the target is for the quickest tenth, which comes out
+    the same at every run, and the medians of all are information.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -53,8 +54,9 @@ def acknowledgement(rounds: int = 500) -> Iterator[Figure]:
             for _ in range(rounds):
                 taken.append(session.turn())
                 bare.append(timed(lambda: insert(body)))
-    yield figure("a prompt acknowledged", "an fsynced insert", [each.prompt for each in taken], bare, target=2.0)
-    yield figure("a Stop acknowledged", "an fsynced insert", [each.stop for each in taken], bare, target=2.0)
+    for what, times in (("a prompt", [each.prompt for each in taken]), ("a Stop", [each.stop for each in taken])):
+        yield figure(f"{what} acknowledged", "an fsynced insert", quickest(times), quickest(bare), target=2.0)
+        yield figure(f"{what} acknowledged, whatever the disk does", "an fsynced insert", times, bare)
 
 
 def long_transcript(rounds: int = 300, short: int = 60_000, long: int = 600_000_000) -> Iterator[Figure]:
