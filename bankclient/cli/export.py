@@ -29,7 +29,7 @@ app = options.new_app()
 
 @app.command()
 def export(
-    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Where to; - is stdout.")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Where to; - is stdout.")] = "-",
     *,
     banks: Annotated[
         list[str] | None,
