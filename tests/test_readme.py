@@ -130,19 +130,18 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
 
 
 @pytest.mark.real
-def test_the_real_servers_examples_run_as_printed(repository: Path, real_url: str) -> None:
+def test_the_real_servers_examples_run_as_printed(repository: Path, real_url: str, bank: str) -> None:
     """With the address of the server at hand in place of the README's."""
     (example,) = marked("real")
-    bank = f"export HINDSIGHT_BANK_ID=readme-{os.getpid()}\n"
-    printed = shell(bank + example.text.replace(SERVER, real_url), repository)
+    printed = shell(f"export HINDSIGHT_BANK_ID={bank}\n" + example.text.replace(SERVER, real_url), repository)
     assert "port 4711" in printed.splitlines()[-1]
 
 
 @pytest.mark.real
-def test_the_way_from_the_embedded_bank_runs_as_printed(repository: Path, real_url: str) -> None:
+def test_the_way_from_the_embedded_bank_runs_as_printed(repository: Path, real_url: str, bank: str) -> None:
     """Exported, and imported into a real server."""
     (example,) = marked("move")
-    setup = f"export HINDSIGHT_BANK_ID=readme-move-{os.getpid()}\n"
+    setup = f"export HINDSIGHT_BANK_ID={bank}\n"
     shell(setup + 'HINDSIGHT_API_URL=embedded bankclient retain "We picked port 4711." --wait', repository)
     shell(setup + example.text.replace(SERVER, real_url), repository)
     assert "port 4711" in shell(setup + f"HINDSIGHT_API_URL={real_url} bankclient recall 'which port'", repository)

@@ -17,7 +17,7 @@ from bankclient.cli.banks import bank_states
 from bankclient.cli.failures import Failure, explain
 from bankclient.cli.findings import fine, problem, warning
 from bankclient.cli.queued import Queued
-from bankclient.cli.store import open_store_if_there
+from bankclient.cli.store import name_warning, open_store_if_there
 from bankclient.errors import CallError, Refused, StoreError, Unauthorized
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def check_place(place: Place) -> Iterator[Finding]:
         yield warning("project", place.unresolved)
     else:
         yield fine("project", f"{project.name or 'none'} ({project.how}), root {project.root or 'none'}")
+    if shared := name_warning(place):
+        yield warning("project", shared)
     yield fine("scope", f"bank {place.scope.bank}, tags {', '.join(place.scope.retain_tags) or 'none'}")
 
 

@@ -23,12 +23,13 @@ from bankclient.cli.failures import explain
 from bankclient.cli.place import Place, find_place
 from bankclient.cli.queued import Queued
 from bankclient.cli.sending import Tally
-from bankclient.cli.store import open_store
+from bankclient.cli.store import name_counts, open_store
 from bankclient.client.filing import filed
 from bankclient.errors import CallError, InvalidInput
 from bankclient.flusher import PATIENCE
 from bankclient.store.outbox import Address, State, Step
 from bankclient.store.outbox.sealing import fact_document
+from bankclient.store.roots import Roots, same_name
 
 if TYPE_CHECKING:
     from bankclient import MemoryItem
@@ -111,6 +112,7 @@ def retain(
     )
     bank, fields = _placed(place, item, scope, bank)
     with open_store(place) as store:
+        _tell_of_same_name(place, store)
         address = Address(store.destination, bank, tuple(fields.get("tags", ())))
         number = _keep(store, address, fields, yes=yes)
         if number is None:
@@ -133,6 +135,14 @@ def retain(
     else:
         output.show_line(filed_.status, filed_.line(names_document=document is not None))
     return _tell(place, batch, why, tally, wait=wait)
+
+
+def _tell_of_same_name(place: Place, store: Store) -> None:
+    """Say once that another folder's project has this one's name, and so its memories."""
+    project = place.scope.project
+    others = Roots(store.database).note(project, now=time.time()) if name_counts(place) else ()
+    if told := same_name(project, others):
+        output.warn(told)
 
 
 def _read(text: str) -> str:

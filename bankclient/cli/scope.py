@@ -10,6 +10,7 @@ import typer
 
 from bankclient.cli import options, output
 from bankclient.cli.place import find_place
+from bankclient.cli.store import name_warning
 
 if TYPE_CHECKING:
     from bankclient.cli.place import Place
@@ -38,7 +39,7 @@ def scope(*, cwd: Folder = None, as_json: options.AsJson = False) -> None:
             ("bank", place.scope.bank),
             ("retain tags", ", ".join(place.scope.retain_tags) or "none"),
             *(("recall", target) for target in place.looks_in),
-            *(("warning", warning) for warning in place.warnings),
+            *(("warning", warning) for warning in _warnings(place)),
         ]
     )
 
@@ -55,5 +56,10 @@ def _as_json(place: Place) -> dict[str, object]:
         "global_bank": scope.global_bank,
         "retain_tags": scope.retain_tags,
         "recall": [asdict(target) for target in scope.recall],
-        "warnings": place.warnings,
+        "warnings": _warnings(place),
     }
+
+
+def _warnings(place: Place) -> list[str]:
+    shared = name_warning(place)
+    return [*place.warnings, *([] if shared is None else [shared])]

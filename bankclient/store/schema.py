@@ -137,5 +137,12 @@ _SESSIONS = (
     ) WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_OUTBOX, _SESSIONS)
+_ROOTS = (
+    # The bytes of a path: a folder's name need not be text.
+    """CREATE TABLE roots (
+        name TEXT NOT NULL, root BLOB NOT NULL, seen REAL NOT NULL, PRIMARY KEY (name, root)
+    ) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_OUTBOX, _SESSIONS, _ROOTS)
 """What makes a file of this `MAJOR`, in order; `user_version` counts how many of them are done."""

@@ -139,3 +139,22 @@ def test_a_deleted_current_folder_is_no_crash(
     done = cli("scope")
     assert done.code == 0
     assert "found by: unresolved: cannot read the current folder: No such file or directory\n" in done.out
+
+
+def test_a_second_folder_of_the_same_name_is_told_of(
+    cli: Callable[..., Any], git: Callable[..., None], repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When something is first kept for it, and by scope and doctor from then on; not where the person named it."""
+    monkeypatch.setenv("HINDSIGHT_API_URL", "embedded")
+    other = tmp_path / "oss" / "api"
+    other.mkdir(parents=True)
+    git(other, "init")
+    assert "share their memories" not in cli("retain", "The port is 4711.").err
+    monkeypatch.chdir(other)
+    first, second = cli("retain", "The port is 4712."), cli("retain", "The port is 4713.")
+    assert f"warning: {repository} is project api too" in first.err
+    assert "share their memories" not in second.err
+    assert f"{repository} is project api too" in cli("scope").out
+    assert f"{repository} is project api too" in cli("doctor").out
+    monkeypatch.setenv("HINDSIGHT_PROJECT", "other-api")
+    assert "share their memories" not in cli("scope").out
