@@ -77,4 +77,7 @@ def _tell(tally: Tally, queued: Queued) -> None:
     for lane in queued.waiting:
         output.warn(f"{queued.line(lane)}; next try {queued.next_try(lane)}")
     if tally.given_up:
-        output.warn(f"{count(tally.given_up)} were given up: {tally.why}; `bankclient queue list` shows them")
+        were, them = ("was", "it") if tally.given_up == 1 else ("were", "them")
+        output.warn(
+            f"{count(tally.given_up)} {were} given up: {tally.why}; `bankclient queue list --state dead` shows {them}"
+        )
