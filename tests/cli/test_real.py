@@ -160,10 +160,13 @@ def test_a_wrong_key_is_told_from_none(
     assert what in checks["key"]["what"]
     assert checks["key"]["mend"].startswith(mend)
     assert "retain" not in checks
-    for command in (["retain", "x"], ["recall", "x"], ["reflect", "x"], ["status"]):
+    for command in (["recall", "x"], ["reflect", "x"], ["status"]):
         failed = cli(*command)
         assert failed.code == 1
         assert "refuses the key" in failed.err
+    kept = cli("retain", "x")  # nothing is lost for want of a key
+    assert (kept.code, kept.out.split(":")[0]) == (0, "kept")
+    assert "refuses the key" in kept.err
 
 
 def test_the_right_key_opens_everything(cli: Callable[..., Any], locked: str, monkeypatch: pytest.MonkeyPatch) -> None:
