@@ -274,7 +274,7 @@ def test_what_is_off_leaves_what_is_queued(agent: Agent, said: Said) -> None:
 
 
 SECRET = "ghp_" + "A1b2" * 9
-BLOCK = render([Memory("1", "the port is 4711")], 8192).text
+BLOCK = render([Memory("1", "what-was-remembered")], 8192).text
 
 
 @pytest.mark.parametrize("with_file", [True, False])
@@ -283,7 +283,7 @@ BLOCK = render([Memory("1", "the port is 4711")], 8192).text
     [
         (f"the key is {SECRET}, use it", "the key is [redacted: github token], use it"),
         (f"which port?\n{BLOCK}\nsay it twice", "which port?\n\nsay it twice"),
-        ("rename it <private>for Ann</private> now", "rename it  now"),
+        ("rename it <private>for-nobody-else</private> now", "rename it  now"),
         ("half an emoji \ud83d and a NUL \x00", "half an emoji \ufffd and a NUL"),
         ("one line\u2028not two\u0085really", "one line\u2028not two\u0085really"),
         ("<system-reminder>\nbe kind\n</system-reminder>\nrename it", "rename it"),
@@ -301,7 +301,8 @@ def test_nothing_that_may_not_be_kept_is_ever_on_the_disk(
     on_disk = [database.path.read_bytes(), database.path.with_name("store.db-wal").read_bytes()]
     agent.end()
     on_disk += [database.path.read_bytes(), database.path.with_name("store.db-wal").read_bytes()]
-    assert [SECRET.encode() in data or b"4711" in data or b"Ann" in data for data in on_disk] == [False] * 4
+    hidden = (SECRET.encode(), b"what-was-remembered", b"for-nobody-else")
+    assert [word for data in on_disk for word in hidden if word in data] == []
     (texts,) = said()
     assert texts[0] == kept
     assert texts[1] == (kept if "system-reminder" not in text else text)
