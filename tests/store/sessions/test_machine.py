@@ -125,6 +125,7 @@ class Talk:
     tail: bytes = b""
     hidden: bool = False
     open: bool = False
+    known: bool = False
     project: str | None = None
     at: Project = _UNRESOLVED
     bank: str = "one"
@@ -260,7 +261,8 @@ class SessionsMachine(RuleBasedStateMachine):
             begins = begins or (event.kind == "prompt" and not talk.open)
             if begins or talk.project is None:
                 talk.project = talk.at.name
-            talk.open = begins or (talk.open and event.kind != "session_end")
+            talk.open = begins or ((talk.open or not talk.known) and event.kind != "session_end")
+            talk.known = True
         if turn is not None and event.kind in {"prompt", "stop"}:
             if not turn.captured:
                 turn.captured, turn.bank = True, talk.bank
