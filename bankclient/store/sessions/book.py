@@ -108,18 +108,7 @@ class Sessions:
 
         Of a session that has ended a last line without an end is read too. A file that is not there changes nothing.
         """
-        for _ in range(_TRIES):
-            with self._database.read() as tx:
-                row = find_session(tx, key)
-                before = None if row is None else snapshot(tx, row)
-            if before is None:
-                break
-            found = self._look(before)
-            with self._database.write() as tx:
-                taken = store(tx, before, found, now)
-            if taken is not None:
-                return taken
-        return Taken()  # whoever was quicker each time has read it
+        return self._advance(key, None, now).taken
 
     def take_messages(
         self,
@@ -158,16 +147,11 @@ class Sessions:
                 return Taken(keep_list(tx, current, listing, filing, terms, now=now))
 
     def seal(self, key: SessionKey, reason: SealReason = "cadence", *, now: float) -> Sealed:
-        """Read what is new, then put the session's turns that are due into the outbox, by its newest event's terms.
+        """Read as `take_in` does, and put what is due into the outbox, by the terms of the session's newest event.
 
         On `cadence` that is what an idle hour and the session's end leave to seal as well.
         """
-        taken = self.take_in(key, now=now)
-        with self._database.read() as tx:
-            row = find_session(tx, key)
-        awaits_lines = row is not None and row["transcript"] is not None and row["agent"] in self._dialects
-        sealed = Sealing(self._database, self._outbox, now=now).seal(key, reason, awaits_lines=awaits_lines)
-        return replace(sealed, taken=taken)
+        return self._advance(key, reason, now)
 
     def sweep(self, reason: SealReason = "cadence", *, now: float) -> dict[SessionKey, Sealed]:
         """Seal each session that is due, or for another reason than `cadence` each that has something open.
@@ -216,12 +200,35 @@ class Sessions:
             )
             return [key_of(row) for row in rows]
 
+    def _advance(self, key: SessionKey, reason: SealReason | None, now: float) -> Sealed:
+        """Read, and seal if there is a reason, in one transaction: whoever seals has read what there is."""
+        for _ in range(_TRIES):
+            with self._database.read() as tx:
+                row = find_session(tx, key)
+                before = None if row is None else snapshot(tx, row)
+            if before is None:
+                break
+            found = self._look(before)
+            with self._database.write() as tx:
+                taken = store(tx, before, found, now)
+                if taken is not None:
+                    sealed = Sealed() if reason is None else self._seal(tx, key, reason, now)
+                    return replace(sealed, taken=taken)
+        return Sealed()  # whoever changed the session each time goes on with it
+
+    def _seal(self, tx: sqlite3.Connection, key: SessionKey, reason: SealReason, now: float) -> Sealed:
+        row = find_session(tx, key)
+        if row is None:
+            return Sealed()
+        awaits_lines = row["transcript"] is not None and row["agent"] in self._dialects
+        return Sealing(self._database, self._outbox, tx, row, now=now).seal(reason, awaits_lines=awaits_lines)
+
     def _look(self, before: Snapshot) -> Find | None:
         """Return what is new in the session's transcript, `None` if there is nothing to be read."""
         row = before.row
         dialect, path = self._dialects.get(row["agent"]), path_text(row["transcript"])
         # A session that holds all it may reads on when that is sealed: what is in the file is not lost.
-        wanted = row["parent"] is None and (row["retain"] or before.turns) and not before.full
+        wanted = row["parent"] is None and (before.turns or (row["retain"] and row["open"])) and not before.full
         if dialect is None or path is None or not wanted:
             return None
         transcript = self._open(path)

@@ -6,7 +6,6 @@ reads no transcript; each function acts in the transaction of its caller.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -33,6 +32,7 @@ from bankclient.turns.cadence import stand_in
 from bankclient.turns.frame import iso_time
 from bankclient.turns.intake import kept_text
 from bankclient.turns.speech import person_words
+from bankclient.turns.transcript.cursor import Cursor
 
 if TYPE_CHECKING:
     import sqlite3
@@ -237,7 +237,7 @@ def _go_back(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival, name: s
         passed = [turn for turn in passed if turn["name"] == name]
     else:
         passed = [turn for turn in passed if turn is passed[-1] or _near(turn["at"], arrival.event.at)]
-    if passed and json.loads(row["cursor"])["offset"] > passed[0]["offset"]:
+    if passed and Cursor.loads(row["cursor"]).offset > passed[0]["offset"]:
         tx.execute(
             "UPDATE sessions SET cursor = ?, version = version + 1 WHERE id = ?", (passed[0]["cursor"], row["id"])
         )

@@ -6,14 +6,13 @@ goes to one address. Adding a document and marking what is in it is one transact
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from bankclient.errors import OutboxFull
-from bankclient.store.sessions.adopting import adopt
 from bankclient.store.sessions.model import ANSWER_SECONDS, PassedOver, Sealed
-from bankclient.store.sessions.rows import ADOPTED, OpenTurn, address_of, find_session, open_turns, pass_over, pieces_of
+from bankclient.store.sessions.rows import ADOPTED, OpenTurn, address_of, open_turns, pass_over, pieces_of
 from bankclient.turns.cadence import IDLE_AFTER, due, group, overlap
 from bankclient.turns.event import Turn
 from bankclient.turns.frame import document
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from bankclient.store.database import Database
     from bankclient.store.outbox import Address, Outbox
-    from bankclient.store.sessions.model import SessionKey
     from bankclient.store.sessions.rows import Piece
     from bankclient.turns.cadence import SealReason
     from bankclient.turns.frame import Document
@@ -47,44 +45,41 @@ class _Ready:
 
 
 class Sealing:
-    """Seals a session's turns at one time; what it writes becomes durable with the transaction that it begins."""
+    """Seals the turns of one session at one time, in the transaction of its caller, which is the database's."""
 
-    def __init__(self, database: Database, outbox: Outbox, *, now: float) -> None:
+    def __init__(
+        self, database: Database, outbox: Outbox, tx: sqlite3.Connection, row: sqlite3.Row, *, now: float
+    ) -> None:
         self._database = database
         self._outbox = outbox
+        self._tx = tx
+        self._row = row
         self._now = now
 
-    def seal(self, key: SessionKey, reason: SealReason, *, awaits_lines: bool) -> Sealed:
+    def seal(self, reason: SealReason, *, awaits_lines: bool) -> Sealed:
         """Put what is due into the outbox, as much as it takes; a session that has ended is sealed whole.
 
         `awaits_lines` says that the session's transcript may still bring an answer.
         """
-        with self._database.write() as tx:
-            row = find_session(tx, key)
-            if row is None:
-                return Sealed()
-            adopt(tx, row)
-            turns = in_order(open_turns(tx, row["id"]))
-            awaited = {turn.id for turn in turns if awaits_lines and _is_awaited(turn, self._now)}
-            if not row["open"]:
-                reason = "cadence" if awaited else "session_end"
-            elif reason == "cadence" and self._now - row["grew"] >= IDLE_AFTER:
-                reason = "idle"
-            ready = _ready(turns, awaited)
-            sealed = self._seal_runs(tx, row, ready, reason)
-            _close_empty(tx, row, turns, awaited, reason)
-            if sealed.documents:
-                _let_go(tx, row)
-            again_at = self._again_at(tx, row, [turn for turn in turns if turn.id in awaited], reason, sealed)
-            tx.execute(
-                "UPDATE sessions SET version = version + 1, due = ?, grew = min(grew, ?) WHERE id = ?",
-                (again_at, self._now, row["id"]),
-            )
-            return Sealed(sealed.documents, sealed.turns, sealed.full, again_at)
+        tx, row = self._tx, self._row
+        turns = in_order(open_turns(tx, row["id"]))
+        awaited = [turn for turn in turns if awaits_lines and _is_awaited(turn, self._now)]
+        if not row["open"]:
+            reason = "cadence" if awaited else "session_end"
+        elif reason == "cadence" and self._now - row["grew"] >= IDLE_AFTER:
+            reason = "idle"
+        sealed = self._seal_runs(_ready(turns, awaited), reason)
+        _close_empty(tx, row, turns, awaited, reason)
+        if sealed.documents:
+            _let_go(tx, row)
+        again_at = self._again_at(awaited, reason, sealed)
+        tx.execute(
+            "UPDATE sessions SET version = version + 1, due = ?, grew = min(grew, ?) WHERE id = ?",
+            (again_at, self._now, row["id"]),
+        )
+        return replace(sealed, again_at=again_at)
 
-    def _seal_runs(
-        self, tx: sqlite3.Connection, row: sqlite3.Row, ready: Iterable[_Ready], reason: SealReason
-    ) -> Sealed:
+    def _seal_runs(self, ready: Iterable[_Ready], reason: SealReason) -> Sealed:
         """Seal run by run of turns that go to one address."""
         runs = [(address, list(run)) for address, run in groupby(ready, key=lambda one: one.row.address)]
         documents = turns = 0
@@ -94,10 +89,10 @@ class Sealing:
             # Only the last run can still grow: the others have all they will ever have.
             why = reason if number == len(runs) or reason == "session_end" else "flush"
             left = list(run)
-            for batch in due([one.turn for one in run], row["every"], why):
+            for batch in due([one.turn for one in run], self._row["every"], why):
                 members, left = left[: len(batch)], left[len(batch) :]
                 try:
-                    self._add(tx, row, address, members, first_turn=row["turns"] + turns + 1)
+                    self._add(address, members, first_turn=self._row["turns"] + turns + 1)
                 except OutboxFull:
                     return Sealed(documents, turns, full=True)
                 documents += 1
@@ -106,10 +101,9 @@ class Sealing:
                 break
         return Sealed(documents, turns)
 
-    def _add(
-        self, tx: sqlite3.Connection, row: sqlite3.Row, address: Address, members: Sequence[_Ready], *, first_turn: int
-    ) -> None:
+    def _add(self, address: Address, members: Sequence[_Ready], *, first_turn: int) -> None:
         """Make one document of the turns and mark them sealed. Raises `OutboxFull`, and has done nothing then."""
+        row = self._row
         turns = [member.turn for member in members]
         made = document(
             turns,
@@ -117,9 +111,9 @@ class Sealing:
             agent=row["agent"],
             first_turn=first_turn,
             context=row["context"] or None,
-            before=overlap(_sealed_before(tx, row, address), row["overlap"]),
+            before=overlap(_sealed_before(self._tx, row, address), row["overlap"]),
         )
-        with self._database.write():
+        with self._database.write() as tx:
             item = self._outbox.add_session(address, _fields(made), now=self._now).item
             for member in members:
                 tx.executemany(
@@ -132,20 +126,14 @@ class Sealing:
             counting = sum(turn.counts for turn in turns)
             tx.execute("UPDATE sessions SET turns = turns + ? WHERE id = ?", (counting, row["id"]))
 
-    def _again_at(
-        self,
-        tx: sqlite3.Connection,
-        row: sqlite3.Row,
-        awaited: Sequence[OpenTurn],
-        reason: SealReason,
-        sealed: Sealed,
-    ) -> float | None:
+    def _again_at(self, awaited: Sequence[OpenTurn], reason: SealReason, sealed: Sealed) -> float | None:
         if sealed.full:
             return self._now + FULL_SECONDS
         if awaited:
             return max(turn.stopped or 0.0 for turn in awaited) + ANSWER_SECONDS
-        left = tx.execute("SELECT 1 FROM turns WHERE session = ? AND sealed IS NULL LIMIT 1", (row["id"],)).fetchone()
-        if left is None or reason == "idle" or not row["open"]:
+        row = self._row
+        left = self._tx.execute("SELECT 1 FROM turns WHERE session = ? AND sealed IS NULL LIMIT 1", (row["id"],))
+        if left.fetchone() is None or reason == "idle" or not row["open"]:
             return None
         return float(min(row["grew"], self._now) + IDLE_AFTER)
 
@@ -193,7 +181,7 @@ def _is_awaited(turn: OpenTurn, now: float) -> bool:
     return not any(piece.kind == ADOPTED or piece.message.final for piece in answers)
 
 
-def _ready(turns: Sequence[OpenTurn], awaited: set[int]) -> list[_Ready]:
+def _ready(turns: Sequence[OpenTurn], awaited: Sequence[OpenTurn]) -> list[_Ready]:
     """Return the turns of which there is something to seal, and which of them are complete."""
     pieces = {turn.id: _said(turn) for turn in turns}
     speaking = [turn for turn in turns if pieces[turn.id]]
@@ -203,7 +191,7 @@ def _ready(turns: Sequence[OpenTurn], awaited: set[int]) -> list[_Ready]:
         _Ready(
             turn,
             # The next one has begun, too, where so far nothing but its prompt event tells of it.
-            Turn(made.messages, complete=(made.complete or turn is not turns[-1]) and turn.id not in awaited),
+            Turn(made.messages, complete=(made.complete or turn is not turns[-1]) and turn not in awaited),
             pieces[turn.id],
         )
         for turn, made in zip(speaking, grouped, strict=True)
@@ -211,7 +199,11 @@ def _ready(turns: Sequence[OpenTurn], awaited: set[int]) -> list[_Ready]:
 
 
 def _close_empty(
-    tx: sqlite3.Connection, row: sqlite3.Row, turns: Sequence[OpenTurn], awaited: set[int], reason: SealReason
+    tx: sqlite3.Connection,
+    row: sqlite3.Row,
+    turns: Sequence[OpenTurn],
+    awaited: Sequence[OpenTurn],
+    reason: SealReason,
 ) -> None:
     """Be done with turns of which there is nothing to seal, and nothing to come.
 
@@ -221,7 +213,7 @@ def _close_empty(
     for turn in turns:
         is_sealed = bool(turn.pieces) and all(piece.sealed for piece in turn.pieces)
         is_over = reason == "session_end" or (reason == "idle" and turn is not turns[-1])
-        if _said(turn) or turn.id in awaited or not (is_sealed or is_over):
+        if _said(turn) or turn in awaited or not (is_sealed or is_over):
             continue
         if turn.stopped is None and turn.begins_at is None:
             unanswered += sum(not piece.sealed for piece in turn.pieces)
