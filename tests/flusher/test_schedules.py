@@ -172,8 +172,8 @@ class World:
         raise AssertionError(self.outbox.overview(now=self.clock.now()))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(ACTS, min_size=1, max_size=25))
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(ACTS, min_size=10, max_size=30))
 def test_every_schedule_ends_well(acts: list[tuple[str, object]]) -> None:
     """Each acknowledged text is there once, a document has its newest, and each was written in order.
 
