@@ -33,8 +33,8 @@ _SAID = 600
 def acknowledgement(rounds: int = 500, waiting: int = 10_000) -> Iterator[Figure]:
     """Compare taking an item in, while 10,000 others wait, with an fsynced insert of the same bytes.
 
-    The busier the disk, the less our own work weighs beside it. So the target is for the quickest tenth, which comes out
-    the same at every run, and the medians of all are information.
+    The busier the disk, the less our own work weighs beside it. So the target is for the quickest tenth, which hardly
+    changes from run to run, and the medians of all are information.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -40,8 +40,8 @@ _AGENT = "claude_code"
 def acknowledgement(rounds: int = 500) -> Iterator[Figure]:
     """Compare acknowledging an event with an fsynced insert of the same bytes.
 
-    The busier the disk, the less our own work weighs beside it. So the target is for the quickest tenth, which comes out
-    the same at every run, and the medians of all are information.
+    The busier the disk, the less our own work weighs beside it. So the target is for the quickest tenth, which hardly
+    changes from run to run, and the medians of all are information.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
