@@ -7,7 +7,7 @@ import uuid
 from contextlib import closing
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bankclient.api.call import encode_json
 from bankclient.store.database import Database
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from benchmarks.measure import Figure
+
+    Work: TypeAlias = Callable[[], object]
 
 __all__ = ["acknowledgement"]
 
@@ -44,40 +46,34 @@ def acknowledgement(rounds: int = 500, waiting: int = 10_000) -> Iterator[Figure
                 for number in range(waiting):
                     outbox.add_fact(_ADDRESS, _fact(number), now=_NOW)
 
-            def add_fact(item: dict[str, Any]) -> object:
-                return outbox.add_fact(_ADDRESS, item, now=_NOW)
+            def fact(number: int) -> tuple[Work, Work]:
+                item = _fact(number)
+                body = encode_json(item)
+                return lambda: outbox.add_fact(_ADDRESS, item, now=_NOW), lambda: insert(body)
 
-            def add_piece(item: dict[str, Any]) -> object:
-                return outbox.add_session(_ADDRESS, item, now=_NOW)
+            def piece(number: int) -> tuple[Work, Work]:
+                item = _piece(number)
+                body = encode_json(item)
+                return lambda: outbox.add_session(_ADDRESS, item, now=_NOW), lambda: insert(body)
 
-            def add_request(item: dict[str, Any]) -> object:
-                operation = str(uuid.uuid4())
-                body = request_body([encode_json(item)], operation)
-                return outbox.add_request(_ADDRESS, [item], body=body, operation_id=operation, now=_NOW)
-
-            for what, make, add in (
-                ("a fact", _fact, add_fact),
-                ("a piece of a session", _piece, add_piece),
-                ("a caller's request", _fact, add_request),
-            ):
-                ours, bare = compare(
-                    rounds, _adding(waiting, make, add), _adding(waiting, make, lambda item: insert(encode_json(item)))
+            def request(number: int) -> tuple[Work, Work]:
+                items, operation = [_fact(number)], str(uuid.uuid4())
+                body = request_body(map(encode_json, items), operation)
+                return (
+                    lambda: outbox.add_request(_ADDRESS, items, body=body, operation_id=operation, now=_NOW),
+                    lambda: insert(body),
                 )
+
+            for what, pair in (("a fact", fact), ("a piece of a session", piece), ("a caller's request", request)):
+                ours, bare = compare(rounds, _each(pair, waiting, 0), _each(pair, waiting, 1))
                 yield figure(f"taking in {what}", "an fsynced insert", quickest(ours), quickest(bare), target=2.0)
                 yield figure(f"taking in {what}, whatever the disk does", "an fsynced insert", ours, bare)
 
 
-def _adding(
-    start: int, make: Callable[[int], dict[str, Any]], add: Callable[[dict[str, Any]], object]
-) -> Callable[[], float]:
-    """Return what adds the next item, and returns how long that took."""
+def _each(pair: Callable[[int], tuple[Work, Work]], start: int, which: int) -> Callable[[], float]:
+    """Return what does one of the two for the next number, and returns how long that took."""
     numbers = count(start)
-
-    def once() -> float:
-        item = make(next(numbers))
-        return timed(lambda: add(item))
-
-    return once
+    return lambda: timed(pair(next(numbers))[which])
 
 
 def _fact(number: int) -> dict[str, Any]:
