@@ -189,7 +189,7 @@ def test_what_was_forgotten_on_its_way_is_gone(sending: Sending) -> None:
 
 
 def test_an_operation_that_fails_while_a_newer_one_of_its_document_waits(own: Sending, own_server: Failing) -> None:
-    """While the model is away the server is asked to try again; then the older text is stored, and after it the newer."""
+    """While the model is away the server is asked to try again; then the older text is stored, then the newer."""
     own_server.is_failing = True
     old = own.fact("the old text", document_id="notes")
     own.flush(timeout=30, patience=0)
