@@ -98,7 +98,7 @@ _SESSIONS = (
     )""",
     # `realm` is the project of sessions in process. `version` changes with every change of a session, `due` is when it
     # needs to be looked at, `cursor` and `generation` say how far its transcript was read and how often it was another
-    # file, `turns` counts the user turns sealed.
+    # file, `turns` counts the user turns sealed, `held` the letters that are not.
     """CREATE TABLE sessions (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL, agent TEXT NOT NULL, realm TEXT NOT NULL, nonce TEXT NOT NULL,
         version INTEGER NOT NULL DEFAULT 0, open INTEGER NOT NULL DEFAULT 1, began REAL NOT NULL, seen REAL NOT NULL,
@@ -106,7 +106,7 @@ _SESSIONS = (
         parent_agent TEXT, parent TEXT, transcript BLOB, cursor TEXT NOT NULL DEFAULT '',
         generation INTEGER NOT NULL DEFAULT 0, retain INTEGER NOT NULL DEFAULT 1, every INTEGER NOT NULL DEFAULT 1,
         overlap INTEGER NOT NULL DEFAULT 0, context TEXT NOT NULL DEFAULT '', turns INTEGER NOT NULL DEFAULT 0,
-        UNIQUE (name, agent, realm)
+        held INTEGER NOT NULL DEFAULT 0, UNIQUE (name, agent, realm)
     )""",
     # Events and messages are known by digests of their ids.
     "CREATE TABLE events (digest BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",

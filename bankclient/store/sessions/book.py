@@ -138,7 +138,7 @@ class Sessions:
             with self._database.write() as tx:
                 if _version(find_session(tx, key)) != _version(row):
                     continue
-                if row is not None and is_full(tx, row["id"]):
+                if row is not None and is_full(row):
                     raise OutboxFull(f"session {key.id} holds all that one may, unsealed; `bankclient queue` says why")
                 if not record(tx, arrival, nonce=nonce).fresh:
                     return Taken()

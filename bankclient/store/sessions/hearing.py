@@ -195,7 +195,7 @@ def _hear(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival) -> None:
     told = stand_in(event, 0)
     if told is None or (told.role == "assistant" and _is_sealed_already(tx, turn, told.text)):
         return
-    if is_full(tx, row["id"]):
+    if is_full(row):
         pass_over(tx, row["id"], {PassedOver.FULL: 1})
     else:
         add_message(tx, turn, told)

@@ -63,7 +63,8 @@ def keep_list(
     tx.execute("UPDATE turns SET stopped = ? WHERE id = ?", (now, turn))
     pass_over(tx, row["id"], {PassedOver.TURNLESS: listing.turnless, PassedOver.NOTHING_KEPT: listing.emptied})
     tx.execute(
-        "UPDATE sessions SET version = version + 1, cursor = ?, grew = ? WHERE id = ?", (listing.seen, now, row["id"])
+        "UPDATE sessions SET version = version + 1, cursor = ?, grew = ?, held = held + ? WHERE id = ?",
+        (listing.seen, now, sum(len(message.text) for message in kept), row["id"]),
     )
     return len(kept)
 

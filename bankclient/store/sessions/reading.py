@@ -88,7 +88,7 @@ class Find:
 def snapshot(tx: sqlite3.Connection, row: sqlite3.Row) -> Snapshot:
     """Return the session as it stands."""
     turns = tx.execute("SELECT id, name, named, redact FROM turns WHERE session = ?", (row["id"],)).fetchall()
-    return Snapshot(row, {turn["name"]: _heard(tx, turn) for turn in turns}, full=is_full(tx, row["id"]))
+    return Snapshot(row, {turn["name"]: _heard(tx, turn) for turn in turns}, full=is_full(row))
 
 
 def _heard(tx: sqlite3.Connection, turn: sqlite3.Row) -> HeardTurn:
@@ -205,8 +205,8 @@ def _keep(tx: sqlite3.Connection, before: Snapshot, find: Find, now: float) -> T
         )
     _forget_places(tx, session, _PASSED_TURNS)
     tx.execute(
-        "UPDATE sessions SET version = version + 1, cursor = ?, generation = ?, grew = ? WHERE id = ?",
-        (find.cursor, generation, now, session),
+        "UPDATE sessions SET version = version + 1, cursor = ?, generation = ?, grew = ?, held = held + ? WHERE id = ?",
+        (find.cursor, generation, now, sum(len(message.text) for _, message in find.kept), session),
     )
     return Taken(count, find.unread)
 

@@ -163,14 +163,9 @@ def add_message(tx: sqlite3.Connection, turn: int, message: Message, *, generati
     tx.execute("UPDATE turns SET sealed = NULL WHERE id = ? AND sealed IS NOT NULL", (turn,))
 
 
-def is_full(tx: sqlite3.Connection, session: int) -> bool:
+def is_full(row: sqlite3.Row) -> bool:
     """Whether as much of the session is open as it may be: `OPEN_LIMIT` letters."""
-    held = tx.execute(
-        "SELECT total(length(text)) AS held FROM messages WHERE sealed IS NULL"
-        " AND turn IN (SELECT id FROM turns WHERE session = ? AND sealed IS NULL)",
-        (session,),
-    ).fetchone()
-    return bool(held["held"] >= OPEN_LIMIT)
+    return bool(row["held"] >= OPEN_LIMIT)
 
 
 def pass_over(tx: sqlite3.Connection, session: int, counts: Mapping[PassedOver, int]) -> None:

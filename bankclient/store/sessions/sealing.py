@@ -74,7 +74,9 @@ class Sealing:
             _let_go(tx, row)
         again_at = self._again_at(awaited, reason, sealed)
         tx.execute(
-            "UPDATE sessions SET version = version + 1, due = ?, grew = min(grew, ?) WHERE id = ?",
+            "UPDATE sessions SET version = version + 1, due = ?, grew = min(grew, ?), held = ("
+            "SELECT total(length(text)) FROM messages WHERE sealed IS NULL"
+            " AND turn IN (SELECT id FROM turns WHERE session = sessions.id AND sealed IS NULL)) WHERE id = ?",
             (again_at, self._now, row["id"]),
         )
         return replace(sealed, again_at=again_at)
