@@ -12,13 +12,13 @@ import os
 import sqlite3
 import stat
 import threading
-from typing import TYPE_CHECKING
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Literal
 
 from bankclient.embedded.schema import MIGRATIONS, VERSION
 from bankclient.errors import ConfigError
 from bankclient.forking import around_fork
 from bankclient.paths import private_folder
+from bankclient.sqlite import connect, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -161,17 +161,8 @@ class Database:
         except OSError as error:
             raise StorageError(f"the embedded bank {self.path} cannot be made: {error.strerror}") from error
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode={mode}",
-            uri=True,
-            timeout=self._busy_seconds,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
-        connection.row_factory = sqlite3.Row
-        return connection
+    def _connect(self, mode: Literal["ro", "rw"]) -> sqlite3.Connection:
+        return connect(self.path, mode, busy_seconds=self._busy_seconds)
 
     def _version(self, connection: sqlite3.Connection) -> int:
         """Return the file's version; refuse a newer one."""
@@ -206,25 +197,10 @@ class Database:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code not in _MEANINGS:
+            problem = problem_of(error)
+            if problem is None:
                 raise
-            busy = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-            raise StorageError(f"the embedded bank {self.path} {_MEANINGS[code]} ({error})", busy=busy) from error
-
-
-_MEANINGS = {
-    sqlite3.SQLITE_BUSY: "is being written by another process",
-    sqlite3.SQLITE_LOCKED: "is being written by another thread",
-    sqlite3.SQLITE_FULL: "cannot grow: its disk is full; free some space",
-    sqlite3.SQLITE_READONLY: "is read-only; make the file and its folder writable for this user",
-    sqlite3.SQLITE_PERM: "may not be used by this user; look at its permissions",
-    sqlite3.SQLITE_AUTH: "may not be used by this user; look at its permissions",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; look at the file and its folder",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
-    sqlite3.SQLITE_CORRUPT: "is damaged; move it away or put back a copy of it",
-    sqlite3.SQLITE_NOTADB: "is not an SQLite database; move it away",
-}
+            raise StorageError(f"the embedded bank {self.path} {problem.words} ({error})", busy=problem.busy) from error
 
 
 @contextlib.contextmanager

@@ -11,16 +11,16 @@ import os
 import sqlite3
 import stat
 import threading
-import weakref
-from typing import TYPE_CHECKING
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Literal
 
 from bankclient.errors import ConfigError, StoreError, StoreTooNew
+from bankclient.forking import around_fork
 from bankclient.paths import private_folder
+from bankclient.sqlite import connect, problem_of
 from bankclient.store.schema import MAJOR, MIGRATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
     from pathlib import Path
 
 __all__ = ["STORE_FILE", "Database"]
@@ -61,11 +61,7 @@ class Database:
         self._busy_seconds = busy_seconds
         self._unusable = ""
         self._fresh_pool()
-        os.register_at_fork(
-            before=_weakly(self._before_fork),
-            after_in_parent=_weakly(self._after_fork_in_parent),
-            after_in_child=_weakly(self._after_fork_in_child),
-        )
+        around_fork(before=self._before_fork, in_parent=self._after_fork_in_parent, in_child=self._after_fork_in_child)
 
     def _fresh_pool(self) -> None:
         self._of_thread = _OfThread()
@@ -184,17 +180,8 @@ class Database:
         except OSError as error:
             raise StoreError(f"the store {self.path} cannot be made: {error.strerror}") from error
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode={mode}",
-            uri=True,
-            timeout=self._busy_seconds,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
-        connection.row_factory = sqlite3.Row
-        return connection
+    def _connect(self, mode: Literal["ro", "rw"]) -> sqlite3.Connection:
+        return connect(self.path, mode, busy_seconds=self._busy_seconds)
 
     def _version(self, connection: sqlite3.Connection) -> int:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -231,10 +218,10 @@ class Database:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code not in _MEANINGS:
+            problem = problem_of(error)
+            if problem is None:
                 raise
-            raise StoreError(f"the store {self.path} {_MEANINGS[code]} ({error})", busy=code in _BUSY) from error
+            raise StoreError(f"the store {self.path} {problem.words} ({error})", busy=problem.busy) from error
 
     def _before_fork(self) -> None:
         """Close every connection, and keep new ones from being made until the fork is done.
@@ -256,21 +243,6 @@ class Database:
         self._fresh_pool()
 
 
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-_MEANINGS = {
-    sqlite3.SQLITE_BUSY: "is being written by another process; try again",
-    sqlite3.SQLITE_LOCKED: "is being written by another thread; try again",
-    sqlite3.SQLITE_FULL: "cannot grow: its disk is full; free some space",
-    sqlite3.SQLITE_READONLY: "is read-only; make the file and its folder writable for this user",
-    sqlite3.SQLITE_PERM: "may not be used by this user; look at its permissions",
-    sqlite3.SQLITE_AUTH: "may not be used by this user; look at its permissions",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; look at the file and its folder",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error; look at the disk",
-    sqlite3.SQLITE_CORRUPT: "is damaged; move it away (a new one is begun) or put back a copy of it",
-    sqlite3.SQLITE_NOTADB: "is not an SQLite database; move it away",
-}
-
-
 @contextlib.contextmanager
 def _savepoint(connection: sqlite3.Connection) -> Generator[None]:
     connection.execute("SAVEPOINT joined")
@@ -282,14 +254,3 @@ def _savepoint(connection: sqlite3.Connection) -> Generator[None]:
             connection.execute("RELEASE joined")
         raise
     connection.execute("RELEASE joined")
-
-
-def _weakly(method: Callable[[], None]) -> Callable[[], None]:
-    """Return a call of the bound `method` that does not keep its object alive."""
-    weak = weakref.WeakMethod(method)
-
-    def call() -> None:
-        if (alive := weak()) is not None:
-            alive()
-
-    return call
