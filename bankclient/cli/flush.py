@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,7 +38,7 @@ def flush(
     ] = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Send everything that is queued, and see it stored.
+    """Send everything that is queued and what was said in sessions until now, and see it stored.
 
     What cannot be sent stays, and is tried again by the next flush or retain. Ctrl-C ends it, and loses nothing. The
     exit code is 0 if nothing is left that waits, and 1 otherwise.
@@ -60,6 +61,7 @@ def flush(
 
 def _send(store: Store, tally: Tally, timeout: float | None) -> None:
     usual = store.settings.retain_timeout_ms / 1000
+    store.sessions.sweep("flush", now=time.time())
     total = Queued(store).items
     with progress("sending") as show:
         tally.then = lambda: show(min(tally.stored + tally.given_up, total), total)

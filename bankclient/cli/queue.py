@@ -219,7 +219,9 @@ def rekey(
             output.note("nothing was changed")
             return 1
         for lane in lanes:
-            store.outbox.rekey(new.url, lane.destination.key, new.key, now=time.time())
+            with store.database.write():
+                store.outbox.rekey(new.url, lane.destination.key, new.key, now=time.time())
+                store.sessions.rekey(new.url, lane.destination.key, new.key)
     output.show_line("ok", f"{items} will be sent {key}; `bankclient flush` sends now")
     return 0
 

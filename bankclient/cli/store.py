@@ -21,6 +21,7 @@ from bankclient.settings import load
 from bankclient.store.database import STORE_FILE, Database
 from bankclient.store.outbox import SqliteOutbox
 from bankclient.store.roots import Roots, same_name
+from bankclient.store.sessions import Sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -47,6 +48,11 @@ class Store:
         """Where things go that are kept here now."""
         return self.keyring.destination(self.settings)
 
+    @property
+    def sessions(self) -> Sessions:
+        """What was said in sessions and is not sealed yet."""
+        return Sessions(self.database, self.outbox)
+
     def send(
         self,
         *,
@@ -56,7 +62,7 @@ class Store:
         until: Callable[[], bool] | None = None,
         only: Destination | None = None,
     ) -> None:
-        """Seal everything and send it, as `Flusher.flush` does; the first signal to stop ends it.
+        """Send all facts and what is sealed, as `Flusher.flush` does; the first signal to stop ends it.
 
         A person asks for it: what waits for a time of our own choosing is tried now.
         """

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bankclient.project import Project
 from bankclient.store.database import STORE_FILE, Database
 from bankclient.store.fingerprint import KEYLESS
 from bankclient.store.outbox import Address, Destination, SqliteOutbox, State
+from bankclient.store.sessions import Filing, SessionKey, Sessions, Terms
 from bankclient.testing.answers import Held, Reply, Reset, gateway_page
 from bankclient.testing.fake_hindsight import FakeHindsight, turned_away
 from bankclient.testing.scripted import ScriptedServer, black_hole
@@ -82,6 +84,48 @@ def test_what_is_kept_is_stored(
     done = cli("flush", "--json")
     assert (done.code, done.json()["stored"], done.json()["given_up"]) == (0, 0, 0)
     assert done.json()["states"]["stored"]["items"] == 4
+
+
+def speak(database: Database, destination: Destination) -> Sessions:
+    """Have a turn said in a session that is still open."""
+    sessions = Sessions(database, SqliteOutbox(database))
+    said = [{"role": "user", "content": "Which port?"}, {"role": "assistant", "content": "4711."}]
+    sessions.take_messages(
+        SessionKey("a program", "s1"),
+        said,
+        Filing(destination, "bank"),
+        Project("api", None, "git checkout"),
+        Terms(every=10, context="a program"),
+        event_id="e1",
+        whole=False,
+        now=time.time(),
+    )
+    return sessions
+
+
+def test_what_was_said_in_a_session_that_goes_on_is_sent(
+    cli: Callable[..., Any], fake: FakeHindsight, state: Path, server: ScriptedServer
+) -> None:
+    """A flush does not wait until there is enough for a batch."""
+    with closing(Database(state / STORE_FILE)) as database:
+        speak(database, Destination(server.url, KEYLESS))
+    assert cli("flush").out == "stored: 1 item\n"
+    (text,) = fake.texts("bank")
+    assert "Which port?" in text
+    assert "4711." in text
+
+
+def test_a_new_key_counts_for_what_is_not_sealed_yet_too(
+    cli: Callable[..., Any], fake: FakeHindsight, state: Path, server: ScriptedServer
+) -> None:
+    """What was said under the old key before the person changed it goes out under the new one."""
+    with closing(Database(state / STORE_FILE)) as database:
+        destination = Destination(server.url, "of a key that is not known")
+        speak(database, destination)
+        keep(SqliteOutbox(database), server.url, key=destination.key)
+    assert cli("queue", "rekey", server.url, "--yes").code == 0
+    assert cli("flush").out == "stored: 2 items\n"
+    assert len(fake.texts("bank")) == 2
 
 
 @pytest.mark.parametrize(
