@@ -87,13 +87,16 @@ class Flusher:
     async def run(self) -> None:
         """Send whatever comes, until this is cancelled; it then stops at once, and what is left stays on the disk.
 
-        While the store cannot be used it waits and tries again.
+        While the store cannot be used it waits and tries again, and logs that once.
         """
+        failed = -math.inf
         while True:
             try:
                 await self._run(_Goal())
             except StoreError as error:
-                _log.warning("what is queued is not sent for now: %s", error)
+                is_news = self.monotonic() - failed > 2 * _MENDING_SECONDS
+                failed = self.monotonic()
+                _log.log(logging.WARNING if is_news else logging.DEBUG, "what is queued is not sent for now: %s", error)
                 await self.sleep(_MENDING_SECONDS)
 
     async def flush(

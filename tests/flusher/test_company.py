@@ -379,9 +379,9 @@ def test_being_killed_at_any_point_loses_and_doubles_nothing(
 
 
 def test_a_store_that_cannot_be_used_is_waited_for(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
-    """A flusher that runs for ever says so once a try, and goes on; a flush raises it."""
+    """A flusher that runs for ever says so once, and goes on; a flush raises it."""
     rig.piece("one")
-    troubles = [StoreError("its disk is full"), StoreError("its disk is full")]
+    troubles = [StoreError("its disk is full")] * 4
     stored: asyncio.Queue[None] = asyncio.Queue()
 
     class Failing(SqliteOutbox):
