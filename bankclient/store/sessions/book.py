@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from bankclient.errors import OutboxFull
 from bankclient.store.sessions import upkeep
-from bankclient.store.sessions.hearing import Arrival, ends_nothing, record
+from bankclient.store.sessions.hearing import Arrival, record
 from bankclient.store.sessions.listing import keep_list, read_list
-from bankclient.store.sessions.model import Recorded, Sealed, SessionKey, Taken
+from bankclient.store.sessions.model import Sealed, SessionKey, Taken
 from bankclient.store.sessions.reading import known_keys, look_through, read, snapshot, store
 from bankclient.store.sessions.rows import find_session, is_full, key_of, path_text, session_of
 from bankclient.store.sessions.sealing import Sealing
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bankclient.project import Project
     from bankclient.store.database import Database
     from bankclient.store.outbox import Outbox
-    from bankclient.store.sessions.model import Filing, Session, Terms
+    from bankclient.store.sessions.model import Filing, Recorded, Session, Terms
     from bankclient.store.sessions.reading import Find, Snapshot
     from bankclient.store.sessions.transcripts import Transcript
     from bankclient.turns.cadence import SealReason
@@ -97,11 +97,9 @@ class Sessions:
             parent=parent,
             now=now,
         )
-        is_lost = event.kind == "session_end" and not self._is_there(event.transcript_path)
+        finds_file = event.kind != "session_end" or self._is_there(event.transcript_path)
         with self._database.write() as tx:
-            if is_lost and ends_nothing(find_session(tx, arrival.key), event.transcript_path):
-                return Recorded(arrival.key, fresh=False, project=project)
-            return record(tx, arrival, nonce=_nonce())
+            return record(tx, arrival, nonce=_nonce(), finds_file=finds_file)
 
     def take_in(self, key: SessionKey, *, now: float) -> Taken:
         """Read what the session's transcript holds beyond what was read, and keep what was said in captured turns.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from bankclient.store.sessions.model import Filing, Terms
     from bankclient.turns.event import Event
 
-__all__ = ["Arrival", "begin", "ends_nothing", "record"]
+__all__ = ["Arrival", "record"]
 
 _SAME_PROMPT = timedelta(minutes=2)
 
@@ -96,14 +96,16 @@ class Arrival:
         return self.event.kind == "session_start" and self.event.source != "compact"
 
 
-def record(tx: sqlite3.Connection, arrival: Arrival, *, nonce: str) -> Recorded:
-    """Take the event in, once; `nonce` is for a session that is new."""
+def record(tx: sqlite3.Connection, arrival: Arrival, *, nonce: str, finds_file: bool = True) -> Recorded:
+    """Take the event in, once; `nonce` is for a session that is new, `finds_file` says that its transcript is there."""
     event = arrival.event
     values = (digest(event.event_id), arrival.now)
-    known = tx.execute("INSERT OR IGNORE INTO events VALUES (?, ?)", values).rowcount == 0
+    fresh = tx.execute("INSERT OR IGNORE INTO events VALUES (?, ?)", values).rowcount > 0
     row = find_session(tx, arrival.key)
-    if not known:
-        row = row or begin(tx, arrival, nonce=nonce)
+    if event.kind == "session_end" and not finds_file and _ends_nothing(row, event.transcript_path):
+        fresh = False
+    if fresh:
+        row = row or _begin(tx, arrival, nonce=nonce)
         if event.is_subagent:
             tx.execute("UPDATE sessions SET seen = ? WHERE id = ?", (arrival.now, row["id"]))
         else:
@@ -111,10 +113,10 @@ def record(tx: sqlite3.Connection, arrival: Arrival, *, nonce: str) -> Recorded:
             row = _touch(tx, row, arrival, captures=captures)
             if captures:
                 _hear(tx, row, arrival)
-    return _recorded(tx, row, arrival, fresh=not known)
+    return _recorded(tx, row, arrival, fresh=fresh)
 
 
-def ends_nothing(row: sqlite3.Row | None, path: str | None) -> bool:
+def _ends_nothing(row: sqlite3.Row | None, path: str | None) -> bool:
     """Whether a session's end without a transcript is none: it follows no start of its run.
 
     A resume in a folder where the session is not found sends one, which names a file that never was.
@@ -122,7 +124,7 @@ def ends_nothing(row: sqlite3.Row | None, path: str | None) -> bool:
     return row is None or not row["open"] or (path is not None and row["transcript"] not in {None, path_bytes(path)})
 
 
-def begin(tx: sqlite3.Connection, arrival: Arrival, *, nonce: str) -> sqlite3.Row:
+def _begin(tx: sqlite3.Connection, arrival: Arrival, *, nonce: str) -> sqlite3.Row:
     """Add the session's row; whose subagent it is, is decided here and kept."""
     key, now = arrival.key, arrival.now
     parent = _parent(tx, arrival.parent, key)

@@ -38,8 +38,9 @@ def _known(agent: Agent) -> Session:
 
 
 def _logical(database: Database) -> list[str]:
+    """Return all that the store holds, but for which events it has seen."""
     with database.read() as tx:
-        return list(tx.iterdump())
+        return [line for line in tx.iterdump() if not line.startswith('INSERT INTO "events"')]
 
 
 def test_the_same_event_again_changes_nothing(agent: Agent, database: Database) -> None:
@@ -138,11 +139,17 @@ def test_an_unresolved_project_fixes_nothing(agent: Agent, source: str) -> None:
 
 @pytest.mark.parametrize("path", ["/nowhere/s1.jsonl", None])
 def test_an_end_out_of_nowhere_changes_nothing(agent: Agent, database: Database, path: str | None) -> None:
-    """It has no transcript and follows no start: of a session never heard of, or of one that has ended before."""
+    """It has no transcript and follows no start: of a session never heard of, or of one that has ended before.
+
+    Nor does it later, when the session runs and the event is delivered again.
+    """
+    event = agent.event("session_end", transcript_path=path)
     before = _logical(database)
-    assert not agent.say("session_end", transcript_path=path).fresh
+    assert not agent.deliver(event).fresh
     assert _logical(database) == before
     agent.exchange(1)
+    assert not agent.deliver(event).fresh
+    assert _known(agent).open
     agent.end()
     before = _logical(database)
     assert not agent.say("session_end", transcript_path=path).fresh
