@@ -23,6 +23,28 @@ if TYPE_CHECKING:
     Said = Callable[[], list[list[str]]]
 
 
+def _watched(look: Callable[[int, int], None]) -> Callable[[str], Transcript | None]:
+    """Return an opener of transcripts that has `look` see each place that is read before it is."""
+
+    class Watched:
+        def __init__(self, inner: Transcript) -> None:
+            self._inner = inner
+            self.size = inner.size
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            look(offset, length)
+            return self._inner.read_at(offset, length)
+
+        def close(self) -> None:
+            self._inner.close()
+
+    def opened(path: str) -> Transcript | None:
+        inner = open_transcript(path)
+        return None if inner is None else Watched(inner)
+
+    return opened
+
+
 def _passed(agent: Agent) -> dict[str, int]:
     session = agent.sessions.session(agent.key)
     assert session is not None
@@ -267,24 +289,12 @@ def test_a_transcript_that_cannot_be_read_is_read_later(agent: Agent, database: 
     """An error of its disk, in the middle of it, costs nothing but time."""
     broken = [True]
 
-    class Broken:
-        def __init__(self, inner: Transcript) -> None:
-            self._inner = inner
-            self.size = inner.size
+    def look(offset: int, length: int) -> None:
+        del length
+        if broken and offset > 100:
+            raise OSError(5, "Input/output error")
 
-        def read_at(self, offset: int, length: int) -> bytes:
-            if broken and offset > 100:
-                raise OSError(5, "Input/output error")
-            return self._inner.read_at(offset, length)
-
-        def close(self) -> None:
-            self._inner.close()
-
-    def opened(path: str) -> Transcript | None:
-        inner = open_transcript(path)
-        return None if inner is None else Broken(inner)
-
-    agent.sessions = Sessions(database, agent.sessions._outbox, open_transcript=opened)
+    agent.sessions = Sessions(database, agent.sessions._outbox, open_transcript=_watched(look))
     agent.exchange(1)
     agent.now += ANSWER_SECONDS
     agent.exchange(2)
@@ -485,3 +495,21 @@ def test_a_long_file_never_read_is_read_from_its_tail(agent: Agent, said: Said) 
     assert (7 << 20) < taken.unread < (9 << 20)
     agent.end()
     assert said() == [["q1", "a1"]]
+
+
+def test_a_stop_costs_the_new_bytes_whatever_the_file(agent: Agent, database: Database, said: Said) -> None:
+    """On a file of 600 MB, most of it one line, little more is read than what came since the last time."""
+    read: list[int] = []
+    opened = _watched(lambda offset, length: read.append(min(length, max(0, agent.path.stat().st_size - offset))))
+    agent.sessions = Sessions(database, agent.sessions._outbox, open_transcript=opened)
+    with agent.path.open("wb") as file:
+        file.truncate(600 << 20)  # sparse: nothing is written
+    agent.write(b"\n")
+    agent.start()
+    agent.advance()
+    assert sum(read) < 34 << 20
+    read.clear()
+    for number in range(1, 4):
+        agent.exchange(number)
+    assert said() == [["q1", "a1", "q2", "a2", "q3", "a3"]]
+    assert sum(read) < 20_000
