@@ -212,14 +212,18 @@ def _send(store: Store, number: int, *, wait: bool) -> Tally:
         return batch is None or batch.state in ends
 
     tally = Tally()
-    with output.busy("waiting until it is stored" if wait else "handing it to the server"):
-        store.send(
-            watcher=tally,
-            timeout=store.settings.retain_timeout_ms / 1000 if wait else _PROMPT_SECONDS,
-            patience=PATIENCE,
-            until=is_there,
-            only=store.destination,
-        )
+    try:
+        with output.busy("waiting until it is stored" if wait else "handing it to the server"):
+            store.send(
+                watcher=tally,
+                timeout=store.settings.retain_timeout_ms / 1000 if wait else _PROMPT_SECONDS,
+                patience=PATIENCE,
+                until=is_there,
+                only=store.destination,
+            )
+    except KeyboardInterrupt:
+        output.note("it is kept; the next retain or `bankclient flush` sends what is not there yet")
+        raise
     return tally
 
 

@@ -343,6 +343,7 @@ class _Run:
                     return []
             return [(job, task.result()) for job, task in zip(jobs, tasks, strict=True)]
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            if unfinished := [task for task in tasks if not task.done()]:
+                for task in unfinished:
+                    task.cancel()
+                await asyncio.wait(unfinished)

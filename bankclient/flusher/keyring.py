@@ -89,8 +89,9 @@ class Keyring:
         return self._settings.model_copy(update={"api_token": None, "api_userinfo": None})
 
     async def close(self) -> None:
-        """Close the connections of the running event loop."""
-        for client in tuple(self._clients.values()):
+        """Close the connections of the running event loop; who asks for a client later gets a new one."""
+        while self._clients:
+            _, client = self._clients.popitem()
             await client.close()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,6 +214,19 @@ def test_what_the_server_does_not_take_is_kept(
     done = cli("retain", "y", "--wait")
     assert (done.code, done.out.partition(":")[0], done.err.partition(":")[0]) == (1, "kept", "error")
     assert len({request.json()["operation_id"] for request in server.requests if b'"x"' in request.body}) == 1
+
+
+def test_ctrl_c_says_that_it_is_kept(command: list[str], server: ScriptedServer) -> None:
+    """Whoever does not wait for the server need not say it again."""
+    server.then(Silence())
+    with subprocess.Popen([*command, "retain", "x", "--wait"], stderr=subprocess.PIPE) as waiting:
+        server.wait_for(lambda server: len(server.requests) == 1)
+        waiting.send_signal(signal.SIGINT)
+        _, err = waiting.communicate(timeout=30)
+    said = b"it is kept; the next retain or `bankclient flush` sends what is not there yet\n"
+    assert (waiting.returncode, err) == (130, said)
+    done = subprocess.run([*command, "flush"], capture_output=True, check=False)
+    assert done.stdout == b"stored: 1 item\n"
 
 
 def test_what_was_kept_goes_with_the_next_retain(

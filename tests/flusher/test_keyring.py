@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -107,6 +108,22 @@ def test_keys_are_added(tmp_path: Path) -> None:
     assert client.settings.retain_timeout_ms == 9000
     keyring.add(settings(tmp_path, token="new"))
     assert keyring.client(destination) is client
+
+
+def test_a_closed_keyring_goes_on(tmp_path: Path) -> None:
+    """Closing is for the connections; what is asked for later has new ones, also in the embedded bank."""
+    keyring = Keyring(settings(tmp_path, url="embedded"))
+    destination = Destination("embedded", KEYLESS)
+
+    async def ask() -> str:
+        client = keyring.client(destination)
+        assert client is not None
+        try:
+            return (await client.version()).api_version
+        finally:
+            await keyring.close()
+
+    assert asyncio.run(ask()) == asyncio.run(ask())
 
 
 def test_a_user_and_password_are_a_key(tmp_path: Path) -> None:
