@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_origin
 
-from pydantic import BeforeValidator, PlainSerializer, PlainValidator
+from pydantic import BeforeValidator, PlainSerializer
 from pydantic_core import core_schema
 
 if TYPE_CHECKING:
@@ -83,6 +83,23 @@ def _names(given: object) -> object:
     return given
 
 
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """An annotation: what is a time with its offset is read by pydantic-core, what is not by us, and never refused."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        del source, handler
+        return core_schema.nullable_schema(
+            core_schema.union_schema(
+                [
+                    core_schema.datetime_schema(strict=True, tz_constraint="aware"),
+                    core_schema.no_info_plain_validator_function(_moment),
+                ],
+                mode="left_to_right",
+            )
+        )
+
+
 def _moment(given: object) -> datetime | None:
     if isinstance(given, str):
         try:
@@ -109,6 +126,6 @@ Names = Annotated[Many[str], BeforeValidator(_names)]
 """A list of names, also where a server sends them as one text (`"Ada, Grace"`)."""
 Metadata = Annotated[dict[str, str], BeforeValidator(_texts)]
 """Names and texts, nulls left out. The server takes texts only; another value (files may have it) is kept as JSON."""
-Moment = Annotated[datetime | None, PlainValidator(_moment), PlainSerializer(_iso, when_used="json-unless-none")]
+Moment = Annotated[datetime | None, _Moments(), PlainSerializer(_iso, when_used="json-unless-none")]
 """An aware time; one without an offset is UTC, as on the server. `None` where there is none, or none that is ISO 8601:
 a memory is worth more than its date, so an odd date never costs the reply."""
