@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bankclient.store.sessions.model import PassedOver, Recorded, SessionKey
+from bankclient.store.sessions.model import PassedOver, Recorded
 from bankclient.store.sessions.rows import (
-    ADOPTED,
-    LINE,
     add_message,
     digest,
     filing_number,
@@ -25,7 +23,6 @@ from bankclient.store.sessions.rows import (
     pass_over,
     path_bytes,
     project_of,
-    words_digest,
 )
 from bankclient.text import clean_text
 from bankclient.turns.cadence import stand_in
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from bankclient.project import Project
-    from bankclient.store.sessions.model import Filing, Terms
+    from bankclient.store.sessions.model import Filing, SessionKey, Terms
     from bankclient.turns.event import Event
 
 __all__ = ["Arrival", "record"]
@@ -127,7 +124,7 @@ def _ends_nothing(row: sqlite3.Row | None, path: str | None) -> bool:
 def _begin(tx: sqlite3.Connection, arrival: Arrival, *, nonce: str) -> sqlite3.Row:
     """Add the session's row; whose subagent it is, is decided here and kept."""
     key, now = arrival.key, arrival.now
-    parent = _parent(tx, arrival.parent, key)
+    parent = _parent(tx, arrival.parent)
     tx.execute(
         "INSERT INTO sessions (agent, name, realm, nonce, began, seen, grew, parent_agent, parent)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -142,9 +139,9 @@ def _row(tx: sqlite3.Connection, key: SessionKey) -> sqlite3.Row:
     return row
 
 
-def _parent(tx: sqlite3.Connection, name: str | None, child: SessionKey) -> SessionKey | None:
+def _parent(tx: sqlite3.Connection, name: str | None) -> SessionKey | None:
     """Return the root of the open session `name`; the variable outlives sessions, in a terminal that they started."""
-    if not name or clean_text(name) == child.id:
+    if not name:
         return None
     row = tx.execute(
         "SELECT * FROM sessions WHERE name = ? AND open AND realm = '' ORDER BY seen DESC LIMIT 1", (clean_text(name),)
@@ -195,11 +192,9 @@ def _hear(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival) -> None:
     if event.kind == "stop":
         tx.execute("UPDATE turns SET stopped = ? WHERE id = ?", (arrival.now, turn))
     told = stand_in(event, 0)
-    if told is None or (told.role == "assistant" and _is_sealed_already(tx, turn, told.text)):
-        return
-    if is_full(row):
+    if told is not None and is_full(row):
         pass_over(tx, row["id"], {PassedOver.FULL: 1})
-    else:
+    elif told is not None:
         add_message(tx, turn, told)
 
 
@@ -251,19 +246,6 @@ def _near(one: str | None, other: str | None) -> bool:
         return False
     first, second = (datetime.fromisoformat(text) for text in (one, other))
     return first.tzinfo is not None and second.tzinfo is not None and abs(first - second) <= _SAME_PROMPT
-
-
-def _is_sealed_already(tx: sqlite3.Connection, turn: int, answer: str) -> bool:
-    """Whether the line that an answer would wait for was sealed before the turn's stop was heard; it counts once."""
-    line = tx.execute(
-        "SELECT number FROM messages WHERE turn = ? AND kind = ? AND role = 'assistant' AND sealed IS NOT NULL"
-        " AND (final OR words = ?) ORDER BY number LIMIT 1",
-        (turn, LINE, words_digest(answer)),
-    ).fetchone()
-    if line is None:
-        return False
-    tx.execute("UPDATE messages SET kind = ? WHERE turn = ? AND number = ?", (ADOPTED, turn, line["number"]))
-    return True
 
 
 def _recorded(tx: sqlite3.Connection, row: sqlite3.Row | None, arrival: Arrival, *, fresh: bool) -> Recorded:
