@@ -172,11 +172,9 @@ class _Run:
         self._is_reached = False
         # One thread: the disk never holds up the event loop, and calls of the outbox stay in order.
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="bankclient-flusher")
-        self._pid = os.getpid()
 
     def wake(self) -> None:
-        if self._pid == os.getpid():  # a forked child has no part in its parent's runs
-            self._loop.call_soon_threadsafe(self._woken.set)
+        self._loop.call_soon_threadsafe(self._woken.set)
 
     async def work(self) -> None:
         """Go on until the goal is reached."""

@@ -261,6 +261,25 @@ def test_a_lease_that_is_lost_ends_the_work_under_it(state: Path, fake: FakeHind
     assert written_once(fake, ["text 000", "text 001"])
 
 
+def test_a_flush_that_ends_in_the_middle_gives_its_lease_back(rig: Rig, fake: FakeHindsight) -> None:
+    """Its time is over while the server thinks: the next one need not wait, and sends the same again."""
+
+    class Stuck(FaultyTransport):
+        async def send(self, request: Any, limit: float) -> Any:  # noqa: ANN401 - as the seam has it
+            await super().send(request, limit)
+            await asyncio.Event().wait()
+
+    well, rig.keyring = rig.keyring, Keyring(rig.settings, connect=lambda it: connect(it, transport=Stuck(fake)))
+    rig.piece("one")
+    rig.flush(timeout=0.2)
+    (lane,) = rig.outbox.overview(now=rig.clock.now()).lanes
+    assert (lane.leased, rig.states()) == (False, {State.SENDING: 1})
+    rig.keyring = well
+    rig.flush()
+    assert rig.states() == {State.STORED: 1}
+    assert (fake.count("retain"), written_once(fake, ["one"])) == (2, True)
+
+
 # Loops, threads, processes
 
 

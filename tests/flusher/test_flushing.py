@@ -286,6 +286,23 @@ def test_an_operation_is_waited_for(rig: Rig) -> None:
     assert rig.fake.count("retain") == 1
 
 
+def test_many_questions_without_an_answer_are_one_try(rig: Rig) -> None:
+    """They are asked at once, so the pause after them is that of one; what was answered meanwhile counts."""
+    for number in range(20):
+        rig.piece(f"{number:02}")
+    rig.flush(until=lambda: rig.states().get(State.ACCEPTED) == 20)
+    rig.fake.fail("get_operation", *[well] * 3, *[turned_away(Reset())] * 40)
+    rig.clock.advance(1)
+    rig.flush(patience=0)
+    assert rig.fake.count("get_operation") == 16
+    assert rig.states() == {State.STORED: 3, State.ACCEPTED: 17}
+    (lane,) = rig.outbox.overview(now=rig.clock.now()).lanes
+    assert lane.until == rig.clock.now() + 2
+    rig.fake.faults.clear()
+    rig.flush()
+    assert rig.states() == {State.STORED: 20}
+
+
 def test_an_operation_that_fails_for_minutes_while_a_newer_one_of_its_document_waits(rig: Rig) -> None:
     """The server is asked to try again; the newer text is sent when the older is stored, and is what stays."""
     old = rig.fact("old text", document_id="notes")
