@@ -17,7 +17,8 @@ from bankclient.cli.banks import bank_states
 from bankclient.cli.failures import Failure, explain
 from bankclient.cli.findings import fine, problem, warning
 from bankclient.cli.queued import Queued
-from bankclient.cli.store import name_warning, open_store_if_there
+from bankclient.cli.sharing import name_warning
+from bankclient.cli.store import open_store_if_there
 from bankclient.errors import CallError, Refused, StoreError, Unauthorized
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from bankclient.cli.failures import explain
 from bankclient.cli.place import Place, find_place
 from bankclient.cli.queued import Queued
 from bankclient.cli.sending import Tally
-from bankclient.cli.store import name_counts, open_store
+from bankclient.cli.sharing import name_counts
+from bankclient.cli.store import open_store
 from bankclient.client.filing import filed
 from bankclient.errors import CallError, InvalidInput
 from bankclient.flusher import PATIENCE

@@ -10,7 +10,7 @@ import typer
 
 from bankclient.cli import options, output
 from bankclient.cli.place import find_place
-from bankclient.cli.store import name_warning
+from bankclient.cli.sharing import name_warning
 
 if TYPE_CHECKING:
     from bankclient.cli.place import Place

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from bankclient.cli.queued import Queued, count
 from bankclient.cli.stopping import stoppable
-from bankclient.errors import ConfigError, StoreError
+from bankclient.errors import ConfigError
 from bankclient.flusher import Flusher, Keyring
 from bankclient.settings import load
 from bankclient.store.database import STORE_FILE, Database
 from bankclient.store.outbox import SqliteOutbox
-from bankclient.store.roots import Roots, same_name
 from bankclient.store.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from bankclient.settings import Settings
     from bankclient.store.outbox import Destination
 
-__all__ = ["Store", "check_usable", "name_counts", "name_warning", "open_store", "open_store_if_there"]
+__all__ = ["Store", "check_usable", "open_store", "open_store_if_there"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +101,6 @@ def open_store_if_there(place: Place) -> Generator[Store | None]:
             yield store
     else:
         yield None
-
-
-def name_warning(place: Place) -> str | None:
-    """Return what to tell of another folder whose project has this one's name, `None` where there is nothing."""
-    if not name_counts(place):
-        return None
-    try:
-        with open_store_if_there(place) as store:
-            others = () if store is None else Roots(store.database).others(place.scope.project)
-    except StoreError as error:
-        return str(error)
-    return same_name(place.scope.project, others)
-
-
-def name_counts(place: Place) -> bool:
-    """Return whether the project's name, as the folder gives it, decides where memories are."""
-    return place.settings.project is None and place.settings.scoping != "global"
 
 
 def check_usable(place: Place, store: Store | None) -> None:
