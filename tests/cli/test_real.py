@@ -62,6 +62,26 @@ def test_a_fact_of_a_worktree_is_recalled_in_its_repository_and_in_no_other(
         assert elsewhere.err == f"nothing found in bank {real} for project other\n"
 
 
+def test_what_was_kept_while_the_server_was_away_is_flushed(
+    process: Callable[..., Any], real: str, real_url: str, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Retained with nobody there, shown in the queue, moved to nowhere else, and stored once when it is back."""
+    del repository
+    accepted = process("retain", "The linter is ruff.")
+    assert accepted.out.startswith(f"accepted: bank {real}, project api, ")
+    done = process("flush")
+    assert (done.code, done.out, done.err) == (0, "stored: 1 item\n", "")
+    monkeypatch.setenv("HINDSIGHT_API_URL", "http://127.0.0.1:9")
+    assert process("retain", "The formatter is ruff.").out.startswith("kept: ")
+    monkeypatch.setenv("HINDSIGHT_API_URL", real_url)
+    assert process("retain", "The linter is ruff.", "--wait").out.startswith("stored: ")
+    listed = process("queue", "list", "--json").json()
+    assert [(each["url"], each["state"]) for each in listed] == [("http://127.0.0.1:9", "waiting")]
+    assert process("queue", "drop", "--all", "--yes").code == 0
+    assert process("flush").code == 0
+    assert process("recall", "linter").out == "The linter is ruff.\n"
+
+
 def test_what_counts_for_all_projects_is_found_in_each_unless_it_is_strict(
     process: Callable[..., Any], real: str, git: Callable[..., None], repository: Path, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -13,11 +14,12 @@ from uuid import UUID
 import pytest
 
 from bankclient.store.database import STORE_FILE, Database
-from bankclient.store.outbox import SqliteOutbox
-from bankclient.testing.answers import Reply, Reset, Silence, gateway_page
+from bankclient.store.outbox import Limits, SqliteOutbox
+from bankclient.testing.answers import Drip, Reply, Reset, Silence, gateway_page
 from bankclient.testing.scripted import ScriptedServer
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterator
 
     from bankclient.testing.answers import Answer
@@ -188,6 +190,7 @@ def test_parts_without_facts_are_a_warning(cli: Callable[..., Any], server: Scri
     ("answer", "said"),
     [
         (Silence(), "URL gave no answer to retain within 0.2 s"),
+        (Drip(Reply(json={}), every=0.05, head=True), "URL gave no answer to retain within 0.2 s"),
         (Reset(), "URL broke off its answer to retain"),
         (Reply(401, json={"detail": "Invalid API key"}), "URL refuses the key (401: Invalid API key)"),
         (Reply(503, json={"detail": "full"}, headers={"retry-after": "60"}), "URL is busy (503: full)"),
@@ -214,6 +217,31 @@ def test_what_the_server_does_not_take_is_kept(
     done = cli("retain", "y", "--wait")
     assert (done.code, done.out.partition(":")[0], done.err.partition(":")[0]) == (1, "kept", "error")
     assert len({request.json()["operation_id"] for request in server.requests if b'"x"' in request.body}) == 1
+
+
+@pytest.mark.parametrize("trouble", ["bound", "disk"])
+def test_a_full_queue_and_a_full_disk_take_nothing_more(
+    cli: Callable[..., Any], server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """Either is one clear line; what was kept before is there, and goes when there is a server again."""
+    server.then(Reset())
+    assert cli("retain", "before").out.startswith("kept: ")
+    with monkeypatch.context() as patch:
+        if trouble == "bound":
+            patch.setattr("bankclient.cli.store.SqliteOutbox", partial(SqliteOutbox, limits=Limits(items=1)))
+        else:
+            prepare = Database._prepare
+
+            def crowded(self: Database, connection: sqlite3.Connection) -> None:
+                prepare(self, connection)
+                connection.execute("PRAGMA max_page_count = 1")  # no page more than there are
+
+            patch.setattr(Database, "_prepare", crowded)
+        done = cli("retain", "more " * 10_000)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    said = {"bound": "the outbox holds 1 items", "disk": "cannot grow: its disk is full; free some space"}
+    assert said[trouble] in done.err
+    assert cli("flush").out == "stored: 1 item\n"
 
 
 def test_ctrl_c_says_that_it_is_kept(command: list[str], server: ScriptedServer) -> None:
