@@ -47,6 +47,7 @@ PATIENCE: Final = 3.0
 _POLLS: Final = 16  # asked for at once; what is sent goes one at a time, so that nothing overtakes what was turned away
 _LOOK_SECONDS: Final = 5.0  # other processes add to the outbox without a word
 _GLANCE_SECONDS: Final = 0.5  # how often to look whether another process is done
+_PAUSING: Final = (NoAnswer, Busy, Closed)
 _MENDING_SECONDS: Final = 30.0  # after the store could not be used
 
 
@@ -253,13 +254,13 @@ class _Run:
     # Waiting
 
     def _pause(self, standings: dict[Destination, _Standing]) -> float | None:
-        """Return for how many seconds nothing can be done, `None` where nothing is to be waited for."""
+        """Return in how many seconds something more can be done, `None` where nothing is to be waited for."""
         goal = self._goal
         left = goal.deadline - self._flusher.monotonic()
         waits = [
             standing.wait
             for standing in standings.values()
-            if standing.wait < left and (standing.is_under_way or standing.wait <= goal.patience)
+            if 0 < standing.wait < left and (standing.is_under_way or standing.wait <= goal.patience)
         ]
         if not goal.is_finite:
             waits.append(_LOOK_SECONDS)
@@ -315,13 +316,14 @@ class _Run:
         What is not settled is claimed again under the next lease.
         """
         flusher = self._flusher
-        pausing = [pair for pair in answers if isinstance(pair[1], NoAnswer | Busy | Closed)]
+        good = [pair for pair in answers if not isinstance(pair[1], _PAUSING)]
+        pausing = [pair for pair in answers if isinstance(pair[1], _PAUSING)]
         jobs: list[Job] = []
         with flusher.together():
             now = flusher.clock()
             settled = [
                 (job, answer, decision)
-                for job, answer in [*(pair for pair in answers if pair not in pausing), *pausing[:1]]
+                for job, answer in [*good, *pausing[:1]]
                 if (decision := self._outbox.settle(job, answer, now=now, jitter=flusher.jitter())) is not None
             ]
             if answers:
