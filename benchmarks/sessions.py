@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["acknowledgement", "long_transcript"]
 
 _FILING = Filing(Destination("http://localhost:8888", "keyless"), "b")
-_PROJECT = Project("general", Path("/work/general"), "git checkout")
+_PROJECT = Project("general", Path("/home/ann/general"), "git checkout")
 _TERMS = Terms(every=3, context="claude_code")
 _NOW = 1_800_000_000.0
 _AGENT = "claude_code"
@@ -126,7 +126,7 @@ class _Session:
             session_id=self._path.name,
             event_id=f"{turn.id}-{kind}",
             at="2026-01-02T03:04:05.678+00:00",
-            cwd="/work/general",
+            cwd="/home/ann/general",
             transcript_path=str(self._path),
             turn_id=turn.id,
             prompt=turn.prompt if kind == "prompt" else None,

@@ -37,7 +37,7 @@ def transcript_turn(number: int) -> WrittenTurn:
             "uuid": str(uuid.UUID(int=chance.getrandbits(128))),
             "sessionId": "s",
             "timestamp": "2026-01-02T03:04:05.678Z",
-            "cwd": "/work/general",
+            "cwd": "/home/ann/general",
             "isSidechain": False,
             "message": {"role": role, "content": content, **more},
         }
