@@ -80,6 +80,7 @@ class Sender:
         self._client = client
         self._failed = failed
         self._capabilities: Capabilities | None = None
+        self._faults: set[type[Exception]] = set()
 
     async def take(self, job: Job) -> Answer:
         """Do the job's step, and return what is to be settled; nothing but a cancellation is raised."""
@@ -97,7 +98,9 @@ class Sender:
         except InvalidInput as error:  # a bank or an id that cannot be in a request, from a file of another version
             return Refused(str(error))
         except Exception as error:  # noqa: BLE001 - one batch at which our code fails must not hold up the others
-            _log.exception("a fault in bankclient, at %s of batch %d", job.step, job.batch.id)
+            level = logging.DEBUG if type(error) in self._faults else logging.ERROR
+            self._faults.add(type(error))
+            _log.log(level, "a fault in bankclient, at %s of batch %d", job.step, job.batch.id, exc_info=error)
             return Unexpected(f"a fault in bankclient ({type(error).__name__}); the log says more")
 
     async def _ask(self, call: Call[T]) -> T:

@@ -272,16 +272,18 @@ def test_a_bank_that_no_request_can_name(take: Callable[..., tuple[Answer, Scrip
 
 
 def test_a_fault_of_ours_is_the_matter_of_one_batch(caplog: pytest.LogCaptureFixture) -> None:
-    """An error of our own code is logged with its trace and leaves the batch to a later try."""
+    """An error of our own code is logged with its trace, once, and leaves the batch to a later try."""
 
     class Broken:
         async def call(self, call: object, *, timeout: float | None = None) -> Any:  # noqa: ANN401 - never returns
             raise KeyError("secret", call, timeout)
 
     client: Client = Broken()
-    answer = asyncio.run(Sender(client, Scripted().failed).take(SEND))
-    assert answer == Unexpected("a fault in bankclient (KeyError); the log says more")
-    assert "a fault in bankclient, at send of batch 1" in caplog.text
+    sender = Sender(client, Scripted().failed)
+    answers = [asyncio.run(sender.take(SEND)) for _ in range(3)]
+    assert answers == [Unexpected("a fault in bankclient (KeyError); the log says more")] * 3
+    assert caplog.messages == ["a fault in bankclient, at send of batch 1"]
+    assert "Traceback" in caplog.text
 
 
 # What an old server would take wrongly
