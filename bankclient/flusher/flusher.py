@@ -198,10 +198,12 @@ class _Run:
         """Stop at once; whatever is under way is done again by the next run."""
         for task in self._passes.values():
             task.cancel()
-        await asyncio.gather(*self._passes.values(), return_exceptions=True)
-        for destination in self._passes:
-            self._disk.submit(self._give_back, destination)
-        self._disk.shutdown()
+        try:
+            await asyncio.gather(*self._passes.values(), return_exceptions=True)
+        finally:  # whoever is in a hurry may cancel this too
+            for destination in self._passes:
+                self._disk.submit(self._give_back, destination)
+            self._disk.shutdown()
 
     async def _on_disk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._loop.run_in_executor(self._disk, partial(work, *args, **kwargs))
