@@ -6,7 +6,6 @@ to be kept.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import time
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bankclient.cli.queued import Queued, count
-from bankclient.cli.stopping import stoppable
+from bankclient.cli.stopping import run_stoppable
 from bankclient.errors import ConfigError
 from bankclient.flusher import Flusher, Keyring
 from bankclient.settings import load
@@ -78,8 +77,7 @@ class Store:
             finally:
                 await self.keyring.close()
 
-        with stoppable():
-            asyncio.run(work())
+        run_stoppable(work())
 
 
 @contextlib.contextmanager
