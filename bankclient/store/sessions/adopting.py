@@ -37,12 +37,11 @@ def _adopt(tx: sqlite3.Connection, turn: int) -> None:
     for told in rows:
         if told["kind"] != TOLD:
             continue
-        candidates = [row for row in lines if told["sealed"] is None or row["sealed"] is None]
         # Never the turn's last line only because nothing follows: it may be what was said before the answer was lost.
-        found = adopter(_by_words(told), [_by_words(row) for row in candidates])
+        found = adopter(_by_words(told), [_by_words(row) for row in lines])
         if found is None:
             continue
-        line = next(row for row in candidates if row["number"] == found.ordinal)
+        line = next(row for row in lines if row["number"] == found.ordinal)
         lines.remove(line)
         if told["sealed"] is None:
             tx.execute("DELETE FROM messages WHERE turn = ? AND number = ?", (turn, told["number"]))

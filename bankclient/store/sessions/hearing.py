@@ -29,7 +29,6 @@ from bankclient.turns.cadence import stand_in
 from bankclient.turns.frame import iso_time
 from bankclient.turns.intake import kept_text
 from bankclient.turns.speech import person_words
-from bankclient.turns.transcript.cursor import Cursor
 
 if TYPE_CHECKING:
     import sqlite3
@@ -178,7 +177,7 @@ def _touch(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival, *, captur
             terms.every,
             terms.overlap,
             clean_text(terms.context),
-            now if row["parent"] is None else None,
+            now,
             row["id"],
         ),
     ).fetchone()
@@ -234,7 +233,7 @@ def _go_back(tx: sqlite3.Connection, row: sqlite3.Row, arrival: Arrival, name: s
         passed = [turn for turn in passed if turn["name"] == name]
     else:
         passed = [turn for turn in passed if turn is passed[-1] or _near(turn["at"], arrival.event.at)]
-    if passed and Cursor.loads(row["cursor"]).offset > passed[0]["offset"]:
+    if passed:
         tx.execute(
             "UPDATE sessions SET cursor = ?, version = version + 1 WHERE id = ?", (passed[0]["cursor"], row["id"])
         )

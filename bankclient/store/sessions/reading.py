@@ -143,7 +143,9 @@ def look_through(before: Snapshot, reading: Reading, known: Container[str], read
     """
     new = [_clean(message) for message in reading.messages if message.key not in known]
     names = _names(before, new)
-    turns = {**{name: before.turns[old] for old, name in names.items()}, **before.turns}
+    turns = dict(before.turns)
+    for old, name in names.items():
+        turns.setdefault(name, before.turns[old])  # of several events of one turn the first is kept, as `_name` does
     heard, _ = captured(new, turns)
     kept = [
         (turn, cleaned)
@@ -195,15 +197,13 @@ def _keep(tx: sqlite3.Connection, before: Snapshot, find: Find, now: float) -> T
             add_message(tx, turn.id, message, generation=generation)
             count += 1
     pass_over(tx, session, find.counts)
-    if find.moved:
-        _forget_places(tx, session, 0)
     for name, passed in find.passed.items():
         tx.execute(
             "INSERT INTO passed_turns VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO UPDATE SET messages = messages + excluded.messages",
             (session, name, passed.cursor, passed.offset, passed.at, passed.messages),
         )
-    _forget_places(tx, session, _PASSED_TURNS)
+    _forget_places(tx, session)
     tx.execute(
         "UPDATE sessions SET version = version + 1, cursor = ?, generation = ?, grew = ?, held = held + ? WHERE id = ?",
         (find.cursor, generation, now, sum(len(message.text) for _, message in find.kept), session),
@@ -229,11 +229,11 @@ def _name(tx: sqlite3.Connection, session: int, turn: int, name: str) -> None:
     tx.execute("DELETE FROM turns WHERE id = ?", (turn,))
 
 
-def _forget_places(tx: sqlite3.Connection, session: int, keep: int) -> None:
-    """Keep the places of so many turns that were passed over, and of the others only that they were."""
+def _forget_places(tx: sqlite3.Connection, session: int) -> None:
+    """Keep the places of the newest turns that were passed over, and of the others only that they were."""
     gone = tx.execute(
         "SELECT name, messages FROM passed_turns WHERE session = ? ORDER BY offset DESC LIMIT -1 OFFSET ?",
-        (session, keep),
+        (session, _PASSED_TURNS),
     ).fetchall()
     pass_over(tx, session, {PassedOver.UNHEARD: sum(row["messages"] for row in gone)})
     tx.executemany("DELETE FROM passed_turns WHERE session = ? AND name = ?", [(session, row["name"]) for row in gone])

@@ -69,7 +69,7 @@ class Sealing:
         elif reason == "cadence" and self._now - row["grew"] >= IDLE_AFTER:
             reason = "idle"
         sealed = self._seal_runs(_ready(turns, awaited), reason)
-        _close_empty(tx, row, turns, awaited, reason)
+        _close_empty(tx, row, turns, reason)
         if sealed.documents:
             _let_go(tx, row)
         again_at = self._again_at(awaited, reason, sealed)
@@ -89,7 +89,7 @@ class Sealing:
             if address is None:
                 continue
             # Only the last run can still grow: the others have all they will ever have.
-            why = reason if number == len(runs) or reason == "session_end" else "flush"
+            why = reason if number == len(runs) else "flush"
             left = list(run)
             for batch in due([one.turn for one in run], self._row["every"], why):
                 members, left = left[: len(batch)], left[len(batch) :]
@@ -204,7 +204,6 @@ def _close_empty(
     tx: sqlite3.Connection,
     row: sqlite3.Row,
     turns: Sequence[OpenTurn],
-    awaited: Sequence[OpenTurn],
     reason: SealReason,
 ) -> None:
     """Be done with turns of which there is nothing to seal, and nothing to come.
@@ -215,7 +214,7 @@ def _close_empty(
     for turn in turns:
         is_sealed = bool(turn.pieces) and all(piece.sealed for piece in turn.pieces)
         is_over = reason == "session_end" or (reason == "idle" and turn is not turns[-1])
-        if _said(turn) or turn in awaited or not (is_sealed or is_over):
+        if _said(turn) or not (is_sealed or is_over):
             continue
         if turn.stopped is None and turn.begins_at is None:
             unanswered += sum(not piece.sealed for piece in turn.pieces)

@@ -215,7 +215,6 @@ def test_a_session_started_by_a_sessions_shell_is_its_subagent(agent: Agent, sai
     recorded = child.say("stop", last_answer="a1")
     assert (recorded.parent, recorded.project.name) == (agent.key, "general")
     assert child.advance().again_at is None
-    assert child.sessions.next_due(now=child.now) == child.now  # the parent's, whose start was not followed up
     child.end()
     grandchild = agent.other("grandchild")
     assert grandchild.say("session_start", parent="child").parent is None  # the child has ended
@@ -224,6 +223,25 @@ def test_a_session_started_by_a_sessions_shell_is_its_subagent(agent: Agent, sai
     assert other.say("session_start", parent="child").parent == agent.key
     agent.sessions.sweep("flush", now=agent.now)
     assert said() == []
+
+
+@pytest.mark.parametrize("whose", ["a subagent's", "one that retains nothing", "one that ended unheard"])
+def test_a_file_of_which_nothing_is_kept_is_not_read(agent: Agent, whose: str) -> None:
+    """It costs nothing, however long it is."""
+
+    def refuse(path: str) -> None:
+        raise AssertionError(path)
+
+    agent.start()
+    other = agent.other("s2", terms=replace(agent.terms, retain=whose != "one that retains nothing"))
+    other.say("session_start", parent="s1" if whose == "a subagent's" else None)
+    other.exchange(1, heard=False)
+    if whose == "one that ended unheard":
+        other.say("session_end")
+    else:
+        other.say("stop", last_answer="a1")
+    agent.sessions._open = refuse
+    assert other.advance().again_at is None
 
 
 def test_a_parent_counts_while_it_is_open(agent: Agent, said: Said) -> None:
@@ -326,6 +344,7 @@ def test_a_message_of_which_nothing_may_be_kept_is_none(agent: Agent, said: Said
     agent.exchange(3)
     agent.end()
     assert said() == [["a1", "a2", "q3", "a3"]]
+    assert _known(agent).passed_over == ({PassedOver.NOTHING_KEPT: 2} if with_file else {})
 
 
 def test_redaction_is_as_the_events_settings_say(agent: Agent, said: Said) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ from bankclient.store.sessions import Filing, PassedOver, SessionKey, Sessions, 
 from bankclient.turns.event import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     Said = Callable[[], list[list[str]]]
 
@@ -193,6 +193,26 @@ def test_a_session_that_may_hold_no_more_refuses(program: Program, monkeypatch: 
         program.hand_over()
     program.seal("flush")
     assert program.hand_over(again=True) == 2
+
+
+def test_two_that_hand_over_the_same_at_once_say_it_once(program: Program, said: Said) -> None:
+    """What another call has kept meanwhile is not new any more."""
+    other = replace(program, calls=100)
+
+    class Slow(list[dict[str, Any]]):
+        """A list during whose reading the other call is made."""
+
+        others: ClassVar[list[Program]] = [other]
+
+        def __iter__(self) -> Iterator[dict[str, Any]]:
+            while self.others:
+                self.others.pop().hand_over()
+            return super().__iter__()
+
+    program.exchange(1)
+    assert program.hand_over(Slow(program.items)) == 0
+    program.seal("flush")
+    assert said() == [["q1", "a1"]]
 
 
 _ROLES = st.sampled_from(["user", "assistant", "system", "tool"])

@@ -99,6 +99,7 @@ class Spoken:
     answer_told: bool = False
     stopped: bool = False
     captured: bool = False
+    given_up: bool = False
     address: Address | None = None
     bank: str = ""
 
@@ -263,6 +264,9 @@ class SessionsMachine(RuleBasedStateMachine):
                 talk.project = talk.at.name
             talk.open = begins or ((talk.open or not talk.known) and event.kind != "session_end")
             talk.known = True
+            if event.kind == "session_end" and not talk.has_file:
+                for waiting in talk.turns:  # their prompts are given up, and no line brings them back
+                    waiting.given_up |= not waiting.stopped
         if turn is not None and event.kind in {"prompt", "stop"}:
             if not turn.captured:
                 turn.captured, turn.bank = True, talk.bank
@@ -351,7 +355,7 @@ class SessionsMachine(RuleBasedStateMachine):
         turn = talk.turn
         if turn is None or turn.stopped or f"a{turn.number}" in turn.lines:
             return
-        if not talk.has_file and not talk.open:  # its prompt was given up
+        if turn.given_up:
             return
         if not talk.named or not talk.has_file:
             fate = "heard" if fate == "late" else fate

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from bankclient.store.database import Database
     from bankclient.store.sessions import Transcript
+    from bankclient.turns.event import Event
     from tests.store.sessions.conftest import Agent, Stored
 
     Documents = Callable[[], list[Stored]]
@@ -63,6 +64,36 @@ def test_only_captured_turns_are_kept(agent: Agent, said: Said) -> None:
     assert _passed(agent) == {PassedOver.UNHEARD: 4}
 
 
+def test_the_files_first_turn_can_be_gone_back_to(agent: Agent, said: Said) -> None:
+    """It stands before the others then, too."""
+    agent.prompt("q1", heard=False)
+    agent.answer("a1", heard=False)
+    late = agent.event("stop", last_answer="a1")
+    agent.exchange(2)
+    agent.deliver(late)
+    agent.exchange(3)
+    assert said() == [["q1", "a1", "q2", "a2", "q3", "a3"]]
+
+
+def test_an_event_during_the_reading_is_not_missed(agent: Agent, database: Database, said: Said) -> None:
+    """The lines of its turn are being read while it is acknowledged: the reading is done again with it."""
+    events: list[Event] = []
+
+    def look(offset: int, length: int) -> None:
+        del offset, length
+        if events:
+            agent.deliver(events.pop())
+
+    agent.sessions = Sessions(database, agent.sessions._outbox, open_transcript=_watched(look))
+    agent.exchange(1)
+    agent.prompt("q2", heard=False)
+    events.append(agent.event("prompt", prompt="q2"))
+    agent.take_in()
+    agent.answer("a2")
+    agent.exchange(3)
+    assert said() == [["q1", "a1", "q2", "a2", "q3", "a3"]]
+
+
 @pytest.mark.parametrize("which", ["prompt", "stop"])
 def test_one_event_of_a_turn_captures_it(agent: Agent, said: Said, which: str) -> None:
     """Its prompt or its stop, as the other may be lost; the lines tell all of it."""
@@ -101,10 +132,10 @@ def test_the_places_of_turns_that_were_passed_over_are_bounded(agent: Agent, sai
     agent.advance()
     assert _passed(agent) == {PassedOver.UNHEARD: 200}
     agent.deliver(events[0])
-    agent.deliver(events[60])
+    agent.deliver(events[90])
     agent.now += ANSWER_SECONDS
     agent.end()
-    assert said() == [["a0", "q60", "a60"]]
+    assert said() == [["a0", "q90", "a90"]]
     assert _passed(agent) == {PassedOver.UNHEARD: 198}
 
 
@@ -285,6 +316,15 @@ def test_what_is_no_file_changes_nothing(agent: Agent, said: Said, tmp_path: Pat
     assert said() == [["q1", "a1", "q2", "a2 at length", "q3", "a3"]]
 
 
+def test_an_event_that_names_no_file_names_no_other(agent: Agent, said: Said) -> None:
+    """The one that was named before is read on."""
+    agent.prompt("q1")
+    agent.line("assistant", "a1")
+    agent.say("stop", transcript_path=None)
+    agent.advance("flush")
+    assert said() == [["q1", "a1"]]
+
+
 def test_a_transcript_that_cannot_be_read_is_read_later(agent: Agent, database: Database, said: Said) -> None:
     """An error of its disk, in the middle of it, costs nothing but time."""
     broken = [True]
@@ -327,7 +367,8 @@ def test_a_message_that_another_session_keeps_is_known(agent: Agent, said: Said)
     other = agent.other("s2")
     other.prompt("q2")
     other.line("assistant", "a1", uuid="the same")
-    other.answer("a2")
+    for _ in range(2):
+        other.line("assistant", "a2", uuid="twice")
     other.end()
     agent.end()
     assert said() == [["q2", "a2"], ["q1", "a1"]]
@@ -406,6 +447,7 @@ def test_an_unnamed_turn_whose_prompt_was_lost_is_found_by_its_answer(agent: Age
     agent.exchange(1)
     agent.prompt("q2", heard=False)
     agent.advance()
+    agent.now += 600
     agent.answer("a2", heard=False)
     agent.take_in()
     agent.say("stop", last_answer="a2")
@@ -448,6 +490,34 @@ def test_a_steered_turn_is_one_with_all_its_prompts(agent: Agent, said: Said) ->
     assert said() == [["explain it", "well", "but short", "it is this"]]
     agent.end()
     assert len(said()) == 1
+
+
+def test_a_prompt_that_steers_an_unnamed_turn_is_of_it(agent: Agent, said: Said) -> None:
+    """The events name no turn and the lines do: what was heard as two is one, and its stop is known."""
+    agent.terms = replace(agent.terms, every=1)
+    agent.prompt("explain it", heard=False)
+    agent.say("prompt", prompt="explain it", turn_id=None)
+    agent.line("assistant", "well", stop="tool_use")
+    agent.say("prompt", prompt="but short", turn_id=None)
+    agent.line("user", "but short")
+    agent.line("assistant", "it is this", stop="tool_use")
+    agent.say("stop", last_answer="it is this", turn_id=None)
+    agent.advance()
+    assert said() == [["explain it", "well", "but short", "it is this"]]
+    agent.end()
+    assert len(said()) == 1
+
+
+def test_a_command_is_not_the_persons_words(agent: Agent, said: Said) -> None:
+    """The event tells what was typed; where the file has the turn's lines, they say what of it is a prompt."""
+    agent.terms = replace(agent.terms, every=1)
+    agent.prompt("/review the parser", line=False)
+    agent.line("user", "<command-name>/review</command-name>\n<command-args>the parser</command-args>")
+    agent.answer("it is fine")
+    agent.advance("flush")
+    agent.exchange(2)
+    agent.end()
+    assert said() == [["it is fine"], ["q2", "a2"]]
 
 
 def test_an_agent_without_known_transcripts_is_taken_by_its_word(agent: Agent, said: Said) -> None:

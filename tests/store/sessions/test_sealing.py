@@ -166,7 +166,7 @@ def test_turn_numbers_go_on_over_resumes(agent: Agent, documents: Documents) -> 
 def test_a_change_of_address_cuts_the_batch(agent: Agent, documents: Documents) -> None:
     """A turn is filed as its own first event says, whatever is set when it is sealed."""
     agent.exchange(1)
-    agent.filing = replace(agent.filing, bank_id="other")
+    agent.filing = replace(agent.filing, bank_id_prefix="other")
     agent.prompt("q2")
     agent.filing = replace(agent.filing, destination=Destination("http://two.invalid", "key-2"))
     agent.answer("a2")
@@ -175,9 +175,22 @@ def test_a_change_of_address_cuts_the_batch(agent: Agent, documents: Documents) 
     agent.end()
     assert [(document.bank, document.key, document.said) for document in documents()] == [
         ("bank", "key-1", ["q1", "a1"]),
-        ("other", "key-1", ["q2", "a2"]),
-        ("other", "key-2", ["q3", "a3"]),
+        ("other-bank", "key-1", ["q2", "a2"]),
+        ("other-bank", "key-2", ["q3", "a3"]),
     ]
+
+
+def test_what_is_awaited_holds_up_what_comes_after_it(agent: Agent, documents: Documents) -> None:
+    """Whatever address that goes to: a session's turns are sealed in their order."""
+    agent.prompt("q1")
+    agent.answer("a1", line=False)
+    agent.filing = replace(agent.filing, bank_id="other")
+    agent.exchange(2)
+    agent.advance("flush")
+    assert documents() == []
+    agent.now += ANSWER_SECONDS
+    agent.advance("flush")
+    assert [document.said for document in documents()] == [["q1", "a1"], ["q2", "a2"]]
 
 
 def test_full_batches_of_an_earlier_address_are_cut_by_the_count(agent: Agent, said: Said) -> None:
@@ -267,10 +280,55 @@ def test_an_answer_that_comes_too_late_is_adopted(agent: Agent, said: Said) -> N
     agent.advance()
     assert said() == [["q1", "in short"]]
     agent.line("assistant", "at length")
-    agent.advance()
+    assert agent.advance().taken.messages == 1
+    session = agent.sessions.session(agent.key)
+    assert session is not None
+    assert session.turns_open == 0
     agent.exchange(2)
     agent.end()
     assert said() == [["q1", "in short"], ["q2", "a2"]]
+
+
+def test_what_was_adopted_adopts_no_more(agent: Agent, documents: Documents) -> None:
+    """A turn that goes on after its answer has a second one; as context the first stands once, as it was sealed."""
+    agent.terms = replace(agent.terms, every=1, overlap=1)
+    agent.prompt("q1")
+    agent.answer("in short", line=False)
+    agent.now += ANSWER_SECONDS
+    agent.advance()
+    agent.line("assistant", "at length")
+    agent.advance()
+    agent.exchange(2)
+    assert documents()[1].context == ["q1", "in short"]
+    agent.turn = "p-s1-1"
+    agent.line("assistant", "and another thing", promptId=None)
+    agent.turn = ""
+    agent.end()
+    assert [document.said for document in documents()] == [["q1", "in short"], ["q2", "a2"], ["and another thing"]]
+
+
+def test_one_line_is_one_stops(agent: Agent, said: Said) -> None:
+    """A turn that stopped twice, of which one answer is in the file: the other stands in."""
+    agent.terms = replace(agent.terms, every=1)
+    agent.prompt("q1")
+    agent.answer("a1", told=False, heard=False)
+    agent.say("stop", last_answer="a1")
+    agent.say("stop", last_answer="and more")
+    agent.advance()
+    assert said() == []
+    agent.now += ANSWER_SECONDS
+    agent.advance()
+    assert said() == [["q1", "a1", "and more"]]
+
+
+def test_words_that_are_the_events_are_the_answer(agent: Agent, said: Said) -> None:
+    """Also where the agent does not tell which line is its last: nothing is waited for."""
+    agent.terms = replace(agent.terms, every=1)
+    agent.prompt("q1")
+    agent.line("assistant", "a1", stop="tool_use")
+    agent.answer("a1", line=False)
+    agent.advance()
+    assert said() == [["q1", "a1"]]
 
 
 def test_a_stop_that_comes_after_its_line_was_sealed_says_nothing_new(agent: Agent, said: Said) -> None:
@@ -318,6 +376,16 @@ def test_a_clock_that_was_set_back_awaits_nothing(agent: Agent, said: Said) -> N
     agent.sessions.sweep(now=agent.now)
     assert said() == [["q1", "a1"]]
     assert agent.sessions.next_due(now=agent.now) == agent.now + IDLE_AFTER
+    agent.exchange(3)
+    agent.prompt("q4")
+    agent.terms = replace(agent.terms, every=5)
+    agent.say("step")
+    agent.now -= 86_400
+    agent.answer("a4")
+    agent.advance()
+    agent.now += IDLE_AFTER
+    agent.sessions.sweep(now=agent.now)
+    assert said()[-1] == ["q4", "a4"]
 
 
 def test_without_a_file_prompt_and_last_answer_are_the_turn(agent: Agent, said: Said) -> None:
@@ -344,12 +412,38 @@ def test_a_prompt_that_came_to_nothing_is_not_kept(agent: Agent, said: Said, *, 
     assert session.turns_open == 0
 
 
-def test_a_turn_that_was_interrupted_is_one(agent: Agent, said: Said) -> None:
-    """After Esc there is no stop; the next prompt completes the turn that has a line."""
-    agent.prompt("q1")
-    agent.exchange(2)
+def test_a_turn_without_lines_keeps_its_place(agent: Agent, said: Said) -> None:
+    """Between the turns whose lines are there."""
+    agent.exchange(1)
+    agent.prompt("q2", line=False)
+    agent.answer("a2", line=False)
+    agent.now += ANSWER_SECONDS
     agent.exchange(3)
-    assert said() == [["q1", "q2", "a2", "q3", "a3"]]
+    assert said() == [["q1", "a1", "q2", "a2", "q3", "a3"]]
+
+
+def test_a_turn_that_was_interrupted_is_one(agent: Agent, said: Said) -> None:
+    """After Esc there is no stop; the next prompt completes the turn that has a line, also before it has one."""
+    agent.terms = replace(agent.terms, every=1)
+    agent.prompt("q1")
+    agent.prompt("q2", line=False)
+    agent.advance()
+    assert said() == [["q1"]]
+
+
+def test_prompts_that_came_to_nothing_are_given_up_in_an_idle_hour(agent: Agent, said: Said) -> None:
+    """But for the newest, which may still be answered."""
+    agent.with_file = False
+    agent.prompt("q1")
+    agent.prompt("q2")
+    agent.now += IDLE_AFTER
+    agent.advance()
+    session = agent.sessions.session(agent.key)
+    assert session is not None
+    assert (session.passed_over, session.turns_open) == ({PassedOver.UNANSWERED: 1}, 1)
+    agent.answer("a2")
+    agent.advance("flush")
+    assert said() == [["q2", "a2"]]
 
 
 def test_a_full_outbox_keeps_turns_open(agent: Agent, database: Database, documents: Documents) -> None:
