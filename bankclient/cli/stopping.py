@@ -30,8 +30,9 @@ def run_stoppable(work: Coroutine[object, object, None]) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
 
         def stop(each: signal.Signals) -> None:
+            if not stopped:  # a second one must not cut short what cleans up
+                task.cancel()
             stopped.append(each)
-            task.cancel()
 
         for each in _SIGNALS:
             if signal.getsignal(each) is not signal.SIG_IGN:
