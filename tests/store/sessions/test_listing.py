@@ -145,6 +145,16 @@ def test_a_turn_in_progress_waits(program: Program, said: Said) -> None:
     assert said() == [["q1", "a1"]]
 
 
+def test_a_turn_that_was_handed_over_has_stopped(program: Program, said: Said) -> None:
+    """Its answer is the last thing said in it, whatever else stands behind that in the list."""
+    program.terms = replace(program.terms, every=1)
+    program.exchange(1)
+    program.say("tool", "logged")
+    program.hand_over()
+    program.seal()
+    assert said() == [["q1", "a1"]]
+
+
 def test_what_may_not_be_kept_is_not(program: Program, said: Said) -> None:
     """Secrets, private parts, messages of neither side, and what stands before any turn."""
     program.say("assistant", "hello, I am a helper")

@@ -291,7 +291,7 @@ def test_lines_of_subagents_are_not_the_sessions(agent: Agent, said: Said) -> No
     assert said() == [["q1", "a1"]]
 
 
-@pytest.mark.parametrize("kind", ["missing", "null", "directory", "fifo", "relative", "NUL", "socket folder"])
+@pytest.mark.parametrize("kind", ["missing", "null", "directory", "fifo", "relative", "NUL", "device"])
 def test_what_is_no_file_changes_nothing(agent: Agent, said: Said, tmp_path: Path, kind: str) -> None:
     """Neither a wait nor an error; the cursor stays, and the true file is gone on with where it was left."""
     agent.exchange(1)
@@ -305,7 +305,7 @@ def test_what_is_no_file_changes_nothing(agent: Agent, said: Said, tmp_path: Pat
         "fifo": str(fifo),
         "relative": "s1.jsonl",
         "NUL": "/t/\0.jsonl",
-        "socket folder": "/dev/null",
+        "device": "/dev/zero",
     }[kind]
     agent.prompt("q2")
     agent.say("stop", last_answer="a2", transcript_path=path)
@@ -508,16 +508,30 @@ def test_a_prompt_that_steers_an_unnamed_turn_is_of_it(agent: Agent, said: Said)
     assert len(said()) == 1
 
 
-def test_a_command_is_not_the_persons_words(agent: Agent, said: Said) -> None:
+def test_a_command_is_not_the_persons_words(agent: Agent, database: Database, said: Said) -> None:
     """The event tells what was typed; where the file has the turn's lines, they say what of it is a prompt."""
     agent.terms = replace(agent.terms, every=1)
     agent.prompt("/review the parser", line=False)
     agent.line("user", "<command-name>/review</command-name>\n<command-args>the parser</command-args>")
     agent.answer("it is fine")
     agent.advance("flush")
+    with database.read() as tx:
+        assert tx.execute("SELECT count(text) FROM messages").fetchone()[0] == 0
     agent.exchange(2)
     agent.end()
     assert said() == [["it is fine"], ["q2", "a2"]]
+
+
+def test_a_prompt_told_when_its_line_was_sealed_says_nothing_new(agent: Agent, said: Said) -> None:
+    """Its event came last, in other words than the file's: it is neither said again nor counted as unanswered."""
+    agent.terms = replace(agent.terms, every=1)
+    agent.prompt("q1", heard=False)
+    agent.answer("a1")
+    agent.advance()
+    agent.say("prompt", prompt="q1, as it was typed")
+    agent.end()
+    assert said() == [["q1", "a1"]]
+    assert _passed(agent) == {}
 
 
 def test_an_agent_without_known_transcripts_is_taken_by_its_word(agent: Agent, said: Said) -> None:

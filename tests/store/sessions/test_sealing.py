@@ -376,16 +376,16 @@ def test_a_clock_that_was_set_back_awaits_nothing(agent: Agent, said: Said) -> N
     agent.sessions.sweep(now=agent.now)
     assert said() == [["q1", "a1"]]
     assert agent.sessions.next_due(now=agent.now) == agent.now + IDLE_AFTER
-    agent.exchange(3)
-    agent.prompt("q4")
-    agent.terms = replace(agent.terms, every=5)
-    agent.say("step")
+
+
+def test_an_idle_hour_passes_after_a_clock_was_set_back(agent: Agent, said: Said) -> None:
+    """It begins when that is first seen, not when the clock is again where it was."""
+    agent.exchange(1)
     agent.now -= 86_400
-    agent.answer("a4")
-    agent.advance()
+    agent.sessions.sweep(now=agent.now)
     agent.now += IDLE_AFTER
     agent.sessions.sweep(now=agent.now)
-    assert said()[-1] == ["q4", "a4"]
+    assert said() == [["q1", "a1"]]
 
 
 def test_without_a_file_prompt_and_last_answer_are_the_turn(agent: Agent, said: Said) -> None:
@@ -414,12 +414,14 @@ def test_a_prompt_that_came_to_nothing_is_not_kept(agent: Agent, said: Said, *, 
 
 def test_a_turn_without_lines_keeps_its_place(agent: Agent, said: Said) -> None:
     """Between the turns whose lines are there."""
+    agent.terms = replace(agent.terms, every=4)
     agent.exchange(1)
-    agent.prompt("q2", line=False)
-    agent.answer("a2", line=False)
+    agent.exchange(2)
+    agent.prompt("q3", line=False)
+    agent.answer("a3", line=False)
     agent.now += ANSWER_SECONDS
-    agent.exchange(3)
-    assert said() == [["q1", "a1", "q2", "a2", "q3", "a3"]]
+    agent.exchange(4)
+    assert said() == [["q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4"]]
 
 
 def test_a_turn_that_was_interrupted_is_one(agent: Agent, said: Said) -> None:
