@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 import uuid
@@ -124,18 +125,42 @@ def sending(real_url: str, bank: str, tmp_path: Path) -> Iterator[Sending]:
 
 
 class Failing(HindsightServer):
-    """A server whose embeddings fail while it is told so, and which gives up a task at its first failure."""
+    """A server whose embeddings fail or are held up while it is told so, and which fails a task at its first failure.
+
+    `working` is set when a text is being worked on.
+    """
 
     is_failing = False
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as the original has it
+        super().__init__(*arguments, **options)
+        self.working, self.may_go_on = threading.Event(), threading.Event()
+        self.may_go_on.set()
+
+    @contextlib.contextmanager
+    def holding_up(self) -> Iterator[None]:
+        """Let the work on each text take as long as the block does."""
+        self.working.clear()
+        self.may_go_on.clear()
+        try:
+            yield
+        finally:
+            self.may_go_on.set()
+
     def _embed(self, request: ScriptedRequest) -> Reply:
+        self.working.set()
+        self.may_go_on.wait(60)
         return Reply(400, json={"error": {"message": "no model"}}) if self.is_failing else super()._embed(request)
 
 
 @pytest.fixture(scope="module")
 def own_server(hindsight_python: str) -> Iterator[Failing]:
     """Give a server of our own, to fail and to kill."""
-    environment = {"HINDSIGHT_API_WORKER_MAX_RETRIES": "0", "HINDSIGHT_API_WORKER_TASK_RETRY_BACKOFF_SECONDS": "1"}
+    environment = {
+        "HINDSIGHT_API_WORKER_MAX_RETRIES": "0",
+        "HINDSIGHT_API_WORKER_MAX_SLOTS": "3",  # two of which it keeps for its own work
+        "HINDSIGHT_API_WORKER_TASK_RETRY_BACKOFF_SECONDS": "1",
+    }
     with Failing(hindsight_python, environment=environment) as server:
         yield server
 
@@ -207,21 +232,38 @@ def test_an_operation_that_fails_while_a_newer_one_of_its_document_waits(own: Se
     assert own.batch(old).sent == 1
 
 
+def delete_bank(sending: Sending) -> None:
+    """Delete the bank, as a person does."""
+    httpx.delete(f"{sending.settings.api_url}/v1/default/banks/{sending.bank}", timeout=30).raise_for_status()
+
+
 def test_a_bank_that_is_deleted_between_accept_and_confirm(own: Sending, own_server: Failing) -> None:
     """It stays deleted, and what was meant for it is given up with that reason."""
-    own.pieces("one")
-    own_server.slow_ms = 3000
-    try:
+    with own_server.holding_up():
+        blocker = {"async": True, "items": [{"content": "another's text, at which the server's one worker sits"}]}
+        httpx.post(f"{own_server.url}/v1/default/banks/{own.bank}-other/memories", json=blocker).raise_for_status()
+        assert own_server.working.wait(30)
+        own.pieces("one")
         (batch,) = own.outbox.batches()
         own.flush(until=lambda: own.batch(batch.id).state is State.ACCEPTED)
         assert own.batch(batch.id).state is State.ACCEPTED
-        httpx.delete(f"{own_server.url}/v1/default/banks/{own.bank}", timeout=30).raise_for_status()
-    finally:
-        own_server.slow_ms = 0
+        delete_bank(own)
     own.flush()
     assert (own.batch(batch.id).state, own.batch(batch.id).why) == (State.DEAD, "bank deleted")
     banks = httpx.get(f"{own_server.url}/v1/default/banks", params={"limit": 1000}).json()["banks"]
     assert own.bank not in {each["bank_id"] for each in banks}
+
+
+def test_a_bank_that_is_deleted_while_the_server_writes_to_it(own: Sending, own_server: Failing) -> None:
+    """The server leaves a document without a bank, in which nobody finds it: the bank is what counts."""
+    own.pieces("one")
+    (batch,) = own.outbox.batches()
+    with own_server.holding_up():
+        own.flush(until=lambda: own.batch(batch.id).state is State.ACCEPTED)
+        assert own_server.working.wait(30)
+        delete_bank(own)
+    own.flush()
+    assert (own.batch(batch.id).state, own.batch(batch.id).why) == (State.DEAD, "bank deleted")
 
 
 def test_a_server_that_is_killed_and_comes_back(own: Sending, own_server: Failing) -> None:
