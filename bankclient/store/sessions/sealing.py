@@ -216,8 +216,7 @@ def _close_empty(
         is_over = reason == "session_end" or (reason == "idle" and turn is not turns[-1])
         if _said(turn) or not (is_sealed or is_over):
             continue
-        if turn.stopped is None and turn.begins_at is None:
-            unanswered += sum(not piece.sealed for piece in turn.pieces)
+        unanswered += sum(not piece.sealed for piece in turn.pieces)
         tx.execute("DELETE FROM messages WHERE turn = ? AND sealed IS NULL", (turn.id,))
         tx.execute(
             "UPDATE turns SET sealed = coalesce((SELECT max(sealed) FROM messages WHERE turn = turns.id), 0)"

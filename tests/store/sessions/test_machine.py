@@ -503,6 +503,8 @@ class SessionsMachine(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         """Let the clock go on, or step."""
         self.now += seconds
+        for talk in self.talks:
+            talk.disturbed |= bool(talk.tail)  # what stands in for half a line is sealed before the line is whole
 
     @rule(commits=st.integers(1, 4), behind=st.booleans())
     def arm(self, commits: int, *, behind: bool) -> None:

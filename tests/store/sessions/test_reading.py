@@ -523,15 +523,18 @@ def test_a_command_is_not_the_persons_words(agent: Agent, database: Database, sa
 
 
 def test_a_prompt_told_when_its_line_was_sealed_says_nothing_new(agent: Agent, said: Said) -> None:
-    """Its event came last, in other words than the file's: it is neither said again nor counted as unanswered."""
+    """Its event came last, in other words than the file's; another one, which has no line, is given up at the end."""
     agent.terms = replace(agent.terms, every=1)
     agent.prompt("q1", heard=False)
     agent.answer("a1")
     agent.advance()
     agent.say("prompt", prompt="q1, as it was typed")
+    agent.advance()
+    assert _passed(agent) == {}
+    agent.say("prompt", prompt="but short")
     agent.end()
     assert said() == [["q1", "a1"]]
-    assert _passed(agent) == {}
+    assert _passed(agent) == {PassedOver.UNANSWERED: 1}
 
 
 def test_an_agent_without_known_transcripts_is_taken_by_its_word(agent: Agent, said: Said) -> None:

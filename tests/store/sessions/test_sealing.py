@@ -289,8 +289,8 @@ def test_an_answer_that_comes_too_late_is_adopted(agent: Agent, said: Said) -> N
     assert said() == [["q1", "in short"], ["q2", "a2"]]
 
 
-def test_what_was_adopted_adopts_no_more(agent: Agent, documents: Documents) -> None:
-    """A turn that goes on after its answer has a second one; as context the first stands once, as it was sealed."""
+def test_what_was_adopted_stands_once_as_context(agent: Agent, documents: Documents) -> None:
+    """As it was sealed, without its line."""
     agent.terms = replace(agent.terms, every=1, overlap=1)
     agent.prompt("q1")
     agent.answer("in short", line=False)
@@ -300,11 +300,20 @@ def test_what_was_adopted_adopts_no_more(agent: Agent, documents: Documents) -> 
     agent.advance()
     agent.exchange(2)
     assert documents()[1].context == ["q1", "in short"]
-    agent.turn = "p-s1-1"
-    agent.line("assistant", "and another thing", promptId=None)
-    agent.turn = ""
+
+
+def test_what_was_adopted_adopts_no_more(agent: Agent, said: Said) -> None:
+    """A turn that goes on after its answer has a second one."""
+    agent.terms = replace(agent.terms, every=1)
+    agent.prompt("q1")
+    agent.answer("in short", line=False)
+    agent.now += ANSWER_SECONDS
+    agent.advance()
+    agent.line("assistant", "at length")
+    agent.advance()
+    agent.line("assistant", "and another thing")
     agent.end()
-    assert [document.said for document in documents()] == [["q1", "in short"], ["q2", "a2"], ["and another thing"]]
+    assert said() == [["q1", "in short"], ["and another thing"]]
 
 
 def test_one_line_is_one_stops(agent: Agent, said: Said) -> None:
